@@ -71,10 +71,7 @@ export type FieldMetadata = {
   readonly unconfirmed?: 'empty' | 'values';
   /** Only for a reference: the record type whose records it names, where that is known. */
   readonly target?: string;
-  /**
-   * Only for a multiselect: the connector's own name of what its entries are in, where their names can be
-   * read.
-   */
+  /** Only for a multiselect: the connector's name of what its entries are in, if their names can be read. */
   readonly entries?: string;
   /**
    * Only for an amount of money: the reference field of the same record whose display text names its
@@ -92,27 +89,15 @@ export type RecordTypeMetadata = {
   readonly table: string;
   /** Where the description came from, such as "catalogue+probe". */
   readonly source: string;
-  /**
-   * How ids are ordered: `integer` ids as numbers, `text` ids by the bytes of their UTF-8. Never changes for
-   * a record type.
-   */
+  /** `integer` ids are ordered as numbers, `text` ids by their UTF-8 bytes. Never changes for a type. */
   readonly idType: 'integer' | 'text';
   readonly fields: readonly FieldMetadata[];
   readonly openWhen: OpenWhen;
-  /**
-   * The `time` field with the record's last modification; null where there is none, so that only full runs
-   * find changes.
-   */
+  /** The `time` field of the last modification; null without one: only full runs find changes then. */
   readonly modifiedField: string | null;
-  /**
-   * The `time` field of a line with that line's own last modification; null without lines, or where lines
-   * have none.
-   */
+  /** A line's own `time` field of last modification; null without lines, or where lines have none. */
   readonly linesModifiedField: string | null;
-  /**
-   * The header fields by which a person recognizes a record; of a field with a label, the label. Null where
-   * there is none.
-   */
+  /** By which header fields people recognize a record (by the label where there is one). Null: none. */
   readonly shownAs: ShownAs;
   /** The reference field that names the currency of a record. Null or absent where there is none. */
   readonly currencyField?: string | null;
@@ -160,16 +145,11 @@ export type OpenWhen =
   | 'always'
   | { readonly field: string; readonly isNoneOf: readonly string[]; readonly closedOn: string | null };
 
-/**
- * Whether the field has a display text, which changes when the referenced record or list entry is renamed.
- */
+/** Whether the field has a display text, which changes when the referenced record or entry is renamed. */
 export const hasLabel = ({ type }: Pick<FieldMetadata, 'type'>): boolean =>
   type === 'reference' || type === 'list' || type === 'multiselect';
 
-/**
- * The header fields that a scan must cover: their value or their label changes without the modification time
- * moving.
- */
+/** The header fields that a scan covers: value or label change without moving the modification time. */
 export const scannedFields = ({ fields }: Pick<RecordTypeMetadata, 'fields'>): readonly FieldMetadata[] =>
   fields.filter((field) => field.syncable && field.type !== 'lines' && (field.volatile || hasLabel(field)));
 
@@ -192,10 +172,7 @@ export type PageRequest = {
 export type RecordPage = {
   readonly records: readonly SourceRecord[];
   readonly rejected: readonly RecordRejection[];
-  /**
-   * The cursor for the next page. Ids ascend over pages, in the order of `idType`. Null only when the page is
-   * empty.
-   */
+  /** The cursor for the next page. Ids ascend over pages, in `idType`'s order. Null only for empty pages. */
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };
@@ -244,16 +221,11 @@ export type TypeChecks = {
    * description or the list can't tell, but another description could.
    */
   compare(recordType: RecordTypeMetadata, signal: AbortSignal): Promise<'same' | 'changed' | 'unknown'>;
-  /**
-   * Whether a text may be a value of another type, in a form that the ERP shows to people, such as a date.
-   */
+  /** Whether a text may be a value of another type, in a form that the ERP shows people, such as a date. */
   isDoubtful(text: string): boolean;
 };
 
-/**
- * How many records changed, and of how many a line did by the line's own modification time; null where lines
- * have none.
- */
+/** How many records changed, and how many by a line's own modification time (null where lines have none). */
 export type ChangeCounts = { readonly records: number; readonly withChangedLines: number | null };
 
 /** `code` is stable and upper case; `fix` is one sentence for the person who set up the connection. */
@@ -261,10 +233,7 @@ export type ConnectionProblem = {
   readonly code: string;
   readonly message: string;
   readonly fix: string;
-  /**
-   * The record types that can't be read because of it; absent where the problem concerns the whole
-   * connection.
-   */
+  /** The record types that can't be read because of it; absent if it concerns the whole connection. */
   readonly recordTypes?: readonly string[];
   /**
    * Only these fields of the record types can't be read, such as `lines`; absent where the whole record types
@@ -273,20 +242,14 @@ export type ConnectionProblem = {
   readonly fields?: readonly string[];
 };
 export type ConnectionReport = {
-  /**
-   * Signed in, and at least one record type can be read; `problems` may still name record types that this
-   * role can't see.
-   */
+  /** Signed in, and a record type can be read; `problems` may name others that this role can't see. */
   readonly ok: boolean;
   readonly latencyMs: number;
   readonly account: string;
   readonly problems: readonly ConnectionProblem[];
 };
 
-/**
- * One connection to one account of an ERP. The errors that its methods may reject with are described at the
- * top of this file.
- */
+/** One connection to one account of an ERP. What its methods reject with: see the top of this file. */
 export type Connector = {
   /**
    * Tests the connection with real requests: credentials, clock, one row of each table. An `ErpError` becomes

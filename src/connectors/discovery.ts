@@ -46,10 +46,7 @@ export type RecordTypeHead = {
 
 /** How a record type is read, and so what its runs prove. */
 export type Reading = {
-  /**
-   * Whether the connector knows the record type by name, with its volatile fields, open records and names of
-   * deletions.
-   */
+  /** Whether it is known by name, with its volatile fields, open records and names of deletions. */
   readonly curated: boolean;
   /**
    * How changes are found: by the record's modification time, by that of the record it belongs to, or by

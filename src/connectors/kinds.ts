@@ -1,6 +1,5 @@
 // The ERPs that this service can connect to. To add one, add a folder next to this file and a line to
-// `connectorKinds`; its forms and routes for entering a connection go under src/platform (see
-// docs/adding-an-erp.md).
+// `connectorKinds`; its forms and routes go under src/platform (see docs/adding-an-erp.md).
 import type { Connector, ConnectorCtx } from './connector.ts';
 import { NetsuiteSecrets, NetsuiteSettings } from './netsuite/connection.ts';
 import { netsuite } from './netsuite/connector.ts';

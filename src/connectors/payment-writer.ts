@@ -1,13 +1,9 @@
-// The part of the contract between the service and an ERP that writes payments into its books. Errors as in
-// connector.ts.
+// The part of the contract with an ERP that writes payments into its books. Errors as in connector.ts.
 
 /** How much of a payment is applied to one invoice: decimal digits, in the payment's currency. */
 export type Application = { readonly invoiceId: string; readonly amount: string };
 export type PaymentOrder = {
-  /**
-   * Letters, digits, `_` and `-`, at most 100 characters. The ERP must refuse a second payment with the same
-   * external id.
-   */
+  /** At most 100 letters, digits, `_` and `-`. The ERP must refuse a second payment with the same id. */
   readonly externalId: string;
   readonly customerId: string;
   /** ISO 4217. */
@@ -17,9 +13,7 @@ export type PaymentOrder = {
   /** The rest of the amount stays unapplied. */
   readonly applications: readonly Application[];
   readonly memo: string;
-  /**
-   * The ERP's id of the account that receives the money; null for the ERP's account for undeposited funds.
-   */
+  /** The ERP's id of the account that receives the money; null for its account for undeposited funds. */
   readonly account: string | null;
 };
 /** A payment as the ERP shows it now; amounts are decimal digits in the payment's currency. */
@@ -71,10 +65,7 @@ export type PaymentWriter = {
    * `query` when an invoice takes less than its application or when the external id is taken.
    */
   createPayment(order: PaymentOrder, signal: AbortSignal): Promise<string>;
-  /**
-   * Sets what the payment has applied to these invoices, "0" to remove an application. Applications to other
-   * invoices stay.
-   */
+  /** Sets what is applied to these invoices, "0" to remove an application. Others stay. */
   updateApplications(
     paymentId: string,
     applications: readonly Application[],
@@ -82,9 +73,6 @@ export type PaymentWriter = {
   ): Promise<void>;
   /** By external id; null when the ERP has no such refund or hides it from this role. */
   findRefund(externalId: string, signal: AbortSignal): Promise<RefundRecord | null>;
-  /**
-   * Resolves to the ERP's id. Rejects with kind `query` when less than `amount` is unapplied or when the
-   * external id is taken.
-   */
+  /** Resolves to the ERP's id. Rejects with kind `query` if less is unapplied or the id is taken. */
   createRefund(order: RefundOrder, signal: AbortSignal): Promise<string>;
 };

@@ -52,10 +52,7 @@ export type RecordRejection = {
   readonly values?: Readonly<Record<string, SourceValue>>;
 };
 
-/**
- * A record without its lines; `values` has the requested fields, the id, and the modification time if there
- * is one.
- */
+/** A record without its lines; `values` has the requested fields, the id and any modification time. */
 export type ScannedRecord = Omit<SourceRecord, 'lines'>;
 
 export type DeletedRecord = {
@@ -74,10 +71,7 @@ export type Deletions =
   | { readonly available: true; readonly deleted: readonly DeletedRecord[] }
   | { readonly available: false; readonly reason: string; readonly fix: string };
 
-/**
- * A record in a list of ids. `modifiedAt` is as in `SourceRecord`, and null unless the list was narrowed by
- * `changedSince`.
- */
+/** A record in a list of ids. `modifiedAt`: as in `SourceRecord`; null unless `changedSince` narrows it. */
 export type ListedRecord = { readonly id: string; readonly modifiedAt: string | null };
 
 /**
@@ -91,9 +85,6 @@ export type LineTotals = {
   readonly sums: Readonly<Record<string, string>>;
   /** The latest `linesModifiedField`, a `time`; null where lines have none. */
   readonly modifiedAt: string | null;
-  /**
-   * The number of lines that changed at or after `changedSince`, by `linesModifiedField`; absent unless it
-   * was given.
-   */
+  /** The number of lines with `linesModifiedField` at or after `changedSince`; absent unless it was given. */
   readonly changed?: number;
 };

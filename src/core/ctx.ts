@@ -1,5 +1,4 @@
-// The dependencies of every function of the service, passed as its first argument: no container, no
-// singleton.
+// The dependencies of every function of the service, passed as its first argument: no container or singleton.
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { Clock } from './clock.ts';
@@ -14,10 +13,7 @@ import type { AccountLimits } from './work/account-limits.ts';
 import type { Semaphore } from './work/semaphore.ts';
 import type { TrackedWork } from './work/tracked-work.ts';
 
-/**
- * LISTEN/NOTIFY on a connection of its own, which opens with the first subscription and closes after the
- * last.
- */
+/** LISTEN/NOTIFY on a connection of its own, open from the first subscription until the last ends. */
 export type NotificationListener = {
   /**
    * Calls back for each notification on the channel, with its payload if it has one, and once without a
@@ -26,9 +22,7 @@ export type NotificationListener = {
   subscribe(channel: string, onNotification: (payload?: string) => void): () => Promise<void>;
 };
 
-/**
- * A read replica of the records. It may show an older state than the primary: see public/read/replicas.ts.
- */
+/** A read replica of the records. It may show an older state than the primary: public/read/replicas.ts. */
 export type Replica = {
   /** Its number in READ_URL, from 1; a label of metrics. */
   readonly name: string;
@@ -44,10 +38,7 @@ export type Replica = {
   lagSeconds(): number | undefined;
 };
 
-/**
- * The former server of a warehouse that is being moved: see db/former-warehouse.ts. Its connections are
- * read-only.
- */
+/** The read-only former server of a warehouse that is being moved: see db/former-warehouse.ts. */
 export type FormerWarehouse = {
   readonly data: Pool;
   readonly exports: Pool;
@@ -122,10 +113,7 @@ export type Credential = {
   readonly id: string;
   /** Of an API key: names the secret of the request. Tokens that the key mints end with that secret. */
   readonly secretMark?: string;
-  /**
-   * Of a token of an API key: its subject, empty for none. Such a caller may read records and do nothing
-   * else.
-   */
+  /** Of a token of an API key: its subject, empty for none. Such a caller may only read records. */
   readonly tokenSubject?: string;
 };
 
@@ -136,10 +124,7 @@ export type Principal = {
   readonly role: { readonly id: string; readonly name: string };
   readonly permissions: ReadonlySet<Permission>;
   readonly credential: Credential;
-  /**
-   * An API key for the public interface only, or a token: on the management interface it may only call
-   * `GET /whoami`.
-   */
+  /** A public-only API key, or a token: on the management interface it may only call `GET /whoami`. */
   readonly isRestrictedKey: boolean;
   /** The published versions and resources that an API key is restricted to; an empty list means all. */
   readonly reads: RecordAccess;
@@ -163,8 +148,7 @@ export type Caller = {
   readonly refusal: AppError | undefined;
   /**
    * Why writes are refused although an organization is selected: the session's active one is gone, and
-   * `principal` is in the only one left. A page that still shows the former organization must not change this
-   * one.
+   * `principal` is in the only one left. A page that still shows the former one must not change this one.
    */
   readonly writeRefusal: AppError | undefined;
 };

@@ -28,9 +28,8 @@ const maxBufferedChars = 16 * 1024;
 const redactedPaths = secretNames.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]);
 
 /**
- * API keys, their tokens and sessions of this service, JSON web tokens, private keys, passwords in URLs, and
- * what follows `Bearer`, `Basic` or the name of a cookie or token parameter. Percent-encoded forms are
- * matched too.
+ * This service's API keys, tokens and sessions, JSON web tokens, private keys, passwords in URLs, and what
+ * follows `Bearer`, `Basic` or the name of a cookie or token parameter. Percent-encoded forms match too.
  */
 const secretPatterns = [
   'psk(?:_|%5f)[0-9A-Za-z]{6,}',
@@ -47,10 +46,7 @@ const allSecrets = new RegExp(secretPatterns, 'gi');
 const redactSecrets = (line: string): string =>
   hint.test(line) ? line.replace(allSecrets, '[redacted]') : line;
 
-/**
- * Formats the timestamp once per second and only adds the milliseconds: a busy service writes thousands of
- * lines per second.
- */
+/** Formats the timestamp once per second, then only milliseconds: there are thousands of lines a second. */
 function createTimestamp(): () => string {
   let second = Number.NaN;
   let untilMilliseconds = '';

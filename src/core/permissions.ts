@@ -49,10 +49,7 @@ export const assignablePermissions: readonly Permission[] = allPermissions.filte
 const assignable = new Set<string>(assignablePermissions);
 /** Whether a role may include this permission. */
 export const isRolePermission = (name: string): name is Permission => assignable.has(name);
-/**
- * Whether credentials that can only read have it. Masked fields are for those who were given that permission
- * by name.
- */
+/** Whether credentials that can only read have it. Unmasked fields need that permission by name. */
 export const isReadPermission = (permission: Permission): boolean =>
   permission.endsWith(':read') && permission !== 'unmasked:read';
 

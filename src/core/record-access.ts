@@ -1,9 +1,6 @@
-// What a credential may read of the published records: the form in which API keys store it and tokens carry
-// it.
+// What a credential may read of the published records: as API keys store it and tokens carry it.
 
-/**
- * One condition of a row scope: the field equals one of the values. A null value of the field never matches.
- */
+/** One condition of a row scope: the field equals one of the values. A null value never matches. */
 export type RowCondition = {
   /** The public name under which the condition was given; shown again, never looked up. */
   readonly field: string;
@@ -13,10 +10,7 @@ export type RowCondition = {
   readonly in: readonly string[];
 };
 
-/**
- * Which records of a resource are readable. It applies to versions in which the resource has this record
- * type.
- */
+/** Which records of a resource are readable, in versions in which the resource has this record type. */
 export type ResourceRows = {
   readonly recordType: string;
   /** All of them must hold; empty: every record. */
@@ -26,10 +20,7 @@ export type ResourceRows = {
 export type RowScopes = {
   /** By resource name. */
   readonly resources: Readonly<Record<string, ResourceRows>>;
-  /**
-   * Whether resources that aren't named are readable as a whole (`"*": []`); otherwise they aren't readable
-   * at all.
-   */
+  /** Whether resources that aren't named are readable as a whole (`"*": []`) or not at all. */
   readonly others: boolean;
 };
 

@@ -9,10 +9,7 @@ import { isUnreachable } from './pg-errors.ts';
 /** Probes are sent once a second; a busy server may miss one. */
 const maxUnansweredChecks = 2;
 
-/**
- * Pass `probing` to `monitorDatabaseLiveness`, which probes the server once a second, and its `check` as
- * `probe`.
- */
+/** Pass `probing` to `monitorDatabaseLiveness`, which probes each second, and its `check` as `probe`. */
 export function createAvailability(probe: () => Promise<void>): {
   availability: Availability;
   probing: ProbeOptions;

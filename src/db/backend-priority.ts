@@ -6,9 +6,7 @@ import { getPriority, setPriority } from 'node:os';
 import type { PoolClient } from 'pg';
 import { backendPid } from './driver/pg-client.ts';
 
-/**
- * About a tenth of the normal scheduling weight; less would starve exports while list requests keep coming.
- */
+/** About a tenth of the normal scheduling weight; less would starve exports while list requests come in. */
 const niceness = 10;
 
 /**

@@ -165,10 +165,7 @@ const openDataPool = (
 
 const readOnlyOption = ' -c default_transaction_read_only=on';
 
-/**
- * The pools for the records of one server: for reads, and for exports. With `readOnly` the server refuses
- * every write.
- */
+/** The pools for a server's records: reads and exports. With `readOnly` the server refuses every write. */
 export const openReadPools = (
   address: LocatedAddress,
   sizes: { readonly data: number; readonly exports: number },
@@ -202,10 +199,7 @@ export type OpenDb = Db & {
   close(): Promise<void>;
 };
 
-/**
- * Opens all pools of the service. Connects on first use, apart from the liveness checks; `close` ends all
- * connections.
- */
+/** Opens all pools. They connect on first use, liveness checks at once; `close` ends all connections. */
 export function openDb(
   control: DatabaseAddress,
   data: DatabaseAddress,

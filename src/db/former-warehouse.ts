@@ -16,10 +16,7 @@ const listOnFormerServer = async (lookups: Knex): Promise<string[]> =>
     ({ id }) => id,
   );
 
-/**
- * Rejects with UnusableDatabase when organizations are on a former server, whose address is needed to read
- * them.
- */
+/** Rejects with UnusableDatabase when organizations are on a former server whose address is missing. */
 export async function assertNoneOnFormerServer({ lookups }: Pick<Db, 'lookups'>): Promise<void> {
   const { length } = await listOnFormerServer(lookups);
   if (length === 0) return;
@@ -38,10 +35,7 @@ type Parts = {
 
 export type OpenFormerWarehouse = FormerWarehouse & { close(): Promise<void> };
 
-/**
- * Opens the pools to the former server and reads which organizations are there. Rejects when that can't be
- * read.
- */
+/** Opens the pools to the former server and reads which organizations are there; rejects if it can't. */
 export async function openFormerWarehouse(
   given: DatabaseAddress,
   { lookups, sizes, readTimeoutMs, log }: Parts,
@@ -76,9 +70,7 @@ export async function openFormerWarehouse(
   };
 }
 
-/**
- * The pools of the server that has the organization's records. Nothing else chooses between the two servers.
- */
+/** The pools of the server that has the organization's records. Nothing else chooses between the two. */
 export function chooseWarehouse<D extends Pick<Db, 'data' | 'exports' | 'replicas' | 'former'>>(
   db: D,
   organizationId: string,

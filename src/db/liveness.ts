@@ -2,8 +2,7 @@
 // network drops all packets. Queries would then wait until the operating system gives the connection up,
 // which takes 15 minutes or never happens. So a connection of its own probes the server each second. When no
 // response arrives in time, every connection without incoming data is closed; if none received any, new
-// connections fail until a probe succeeds. While the server responds to the probes, statements may take any
-// time.
+// connections fail until a probe succeeds. While the server responds, statements may take any time.
 import { Socket } from 'node:net';
 import { type Client, DatabaseError } from 'pg';
 import type { Log } from '../core/log.ts';
@@ -12,10 +11,7 @@ import { RoutedClient, type RoutedConfig } from './routed-client.ts';
 import { NoSuitableServer } from './server-finder.ts';
 
 export type LivenessMonitor = {
-  /**
-   * For pg's option `stream`: the socket of one connection, not yet connected. It breaks with
-   * UnresponsiveDatabase.
-   */
+  /** For pg's option `stream`: a connection's socket, unconnected. It breaks with UnresponsiveDatabase. */
   openSocket(): Socket;
   /** Probes now, or joins the probe in progress; resolves when it succeeded or failed. Never rejects. */
   check(): Promise<void>;
@@ -32,9 +28,7 @@ class UnresponsiveDatabase extends Error {
 }
 
 const defaultCheckEveryMs = 1_000;
-/**
- * Counted in checks instead of time, so that a process that was suspended itself doesn't blame the database.
- */
+/** Counted in checks, not time, so that a process that was suspended itself doesn't blame the database. */
 const maxUnansweredChecks = 10;
 /** With several hosts in the address: one of them may have taken over. */
 const minUnansweredToMove = 2;
@@ -44,19 +38,13 @@ const minUnansweredToMove = 2;
  */
 const maxUnansweredChecksWhileUnresponsive = 5;
 const closeTimeoutMs = 1_000;
-/**
- * An error from the server is a response too; an error of this machine's network stack about an unreachable
- * server is not.
- */
+/** A server's error is a response too; one of this machine's network stack about the server is not. */
 const isResponse = (error: unknown): boolean =>
   error instanceof DatabaseError ||
   /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT)$/.test(String((error as { code?: unknown }).code));
 const nothing = (): void => undefined;
 
-/**
- * The sockets of the pools' connections, with the number of bytes that each had received when it was last
- * marked.
- */
+/** The sockets of the pools' connections, with the bytes that each had received when last marked. */
 function createSocketRegister() {
   const sockets = new Map<Socket, number>();
   return {
@@ -73,9 +61,7 @@ function createSocketRegister() {
     breakAll: (): void => {
       for (const socket of sockets.keys()) socket.destroy(new UnresponsiveDatabase());
     },
-    /**
-     * Destroys the sockets that have received nothing since they were marked. Returns whether these were all.
-     */
+    /** Destroys sockets that received nothing since they were marked. Returns whether these were all. */
     breakSilent: (): boolean => {
       const silent = [...sockets].filter(([socket, bytesBefore]) => socket.bytesRead === bytesBefore);
       for (const [socket] of silent) socket.destroy(new UnresponsiveDatabase());
@@ -176,9 +162,7 @@ function createState(count: () => number, log: Pick<Log, 'warn'> | undefined) {
   };
 }
 
-/**
- * The returned function calls `move` when another server of the address is suitable; one search at a time.
- */
+/** The returned function calls `move` when another server of the address is suitable; one search at once. */
 function createMove({ finder }: RoutedConfig, move: () => void): () => void {
   let isSearching = false;
   return () => {

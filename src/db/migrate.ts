@@ -21,10 +21,7 @@ const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
  * previous version needs.
  */
 const migrations = { directory, loadExtensions: ['.ts'], disableMigrationsListValidation: true };
-/**
- * Key of the advisory lock: an arbitrary number that nothing else uses; the same in every process of every
- * version.
- */
+/** Key of the advisory lock: arbitrary, used by nothing else, the same in every version. */
 const migrationLock = 7_205_119_204;
 
 /** How a database compares with this code. */
@@ -90,10 +87,7 @@ const nodeDefaults = `do $$ begin
   ${nodeSettings.map(([name, value]) => `alter role portal_service set ${name} = '${value}';`).join('\n  ')}
 end $$`;
 
-/**
- * Compares the applied migrations and the release of the SQL functions with this code's: 'behind' when either
- * is.
- */
+/** Compares the applied migrations and the SQL functions' release with this code: 'behind' if either is. */
 async function compareDatabase(knex: Knex, applied: readonly string[]): Promise<MigrationStatus> {
   const status = (await readMigrationStatus())(applied);
   const releasesAhead = (await appliedRelease(knex)) - (await currentRelease());
@@ -149,10 +143,7 @@ async function runMigrations(knex: Knex): Promise<readonly string[]> {
   }
 }
 
-/**
- * Returns how many migrations ran. Throws UnusableDatabase when the server can't be used (see
- * `assertSupportedServer`).
- */
+/** Returns how many ran. Throws UnusableDatabase when the server can't be used (`assertSupportedServer`). */
 export async function migrate(
   address: DatabaseAddress,
   variable?: AddressVariable,
@@ -165,8 +156,7 @@ export async function migrate(
     await assertSupportedServer(knex);
     return await knex.transaction(async (guard: Knex.Transaction) => {
       await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
-      // knex's own lock row fails instead of waiting, and remains after a kill; the advisory lock replaces
-      // it.
+      // knex's lock row fails instead of waiting, and remains after a kill; the advisory lock replaces it.
       await knex.migrate.forceFreeMigrationsLock(migrations);
       const names = await runMigrations(knex);
       await applyFunctions(guard);

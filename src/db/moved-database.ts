@@ -2,18 +2,12 @@
 import { connectClient, type DatabaseAddress, poolConfig } from './connect.ts';
 import { type AddressVariable, explainDatabaseError, UnusableDatabase } from './unusable-database.ts';
 
-/**
- * SQL for a column `moving`: whether the tables of schema public are being moved away from this database, or
- * were.
- */
+/** SQL for a column `moving`: whether the tables of schema public were or are being moved elsewhere. */
 export const isMovingSql = "exists (select from control_moves where side = 'from') as moving";
 
 type Move = { side: 'from' | 'to'; other: string; moved_at: Date | null };
 
-/**
- * Rejects with UnusableDatabase when the tables were moved away from this database, or a move to it isn't
- * finished.
- */
+/** Rejects with UnusableDatabase when the tables were moved away, or a move to it isn't finished. */
 export async function assertNotMoved(address: DatabaseAddress, variable?: AddressVariable): Promise<void> {
   try {
     const client = await connectClient(poolConfig(address, null))();

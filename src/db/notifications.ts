@@ -51,10 +51,7 @@ export function createNotificationListener(
   };
 }
 
-/**
- * Connects, and connects again after each break. A new connection listens to all channels and calls all
- * subscribers back.
- */
+/** Connects, also after each break. Each connection listens to all channels and calls all back. */
 function keepConnected(
   connect: ConnectClient,
   subscribers: Subscribers,

@@ -4,10 +4,7 @@ import type { Knex } from 'knex';
 /** Of every list of both interfaces; of a public list with a lower maximum it is that maximum. */
 export const defaultPageSize = 25;
 
-/**
- * The message for a paging parameter of an operation that returns the whole result; its detail code is
- * `not_paged`.
- */
+/** The message for a paging parameter of an operation that doesn't page; its detail code is `not_paged`. */
 export const notPagedMessage = (name: string): string =>
   `"${name}" is not supported here: the response is the whole result`;
 
@@ -43,19 +40,14 @@ export type SortRequest<Field extends string> = {
 /** The SQL by which a list can be sorted. */
 type Sorting<Field extends string> = {
   readonly columns: Readonly<Record<Field, string>>;
-  /**
-   * The time by which a list is sorted by default, newest first. Also breaks ties, before the unique `id`.
-   */
+  /** The time by which a list is sorted by default, newest first. Breaks ties, before the unique `id`. */
   readonly newest: NoInfer<Field>;
   readonly id: string;
   /** Fields whose column may be null. These come last in both directions. */
   readonly nullable?: readonly NoInfer<Field>[];
 };
 
-/**
- * Orders the query by something unique, as `readPage` needs it. A chosen sort is ascending unless `order`
- * says otherwise.
- */
+/** Orders the query by something unique, for `readPage`. A chosen sort ascends unless `order` differs. */
 export function sortList<Field extends string>(
   query: Knex.QueryBuilder,
   { sort, order }: SortRequest<Field>,

@@ -10,9 +10,7 @@ const asPgError = (error: unknown): PgError | undefined =>
     ? (error as Error & PgError)
     : undefined;
 
-/**
- * The five-character SQLSTATE, or the code of a network error such as ECONNRESET; undefined for other errors.
- */
+/** The five-character SQLSTATE, or the code of a network error such as ECONNRESET; undefined for others. */
 export const sqlState = (error: unknown): string | undefined => asPgError(error)?.code;
 
 /** Whether a write violated the constraint of this name. */
@@ -23,8 +21,7 @@ export const violatesConstraint = (error: unknown, constraint: string): boolean 
 
 /**
  * Transient codes: connection failure, too many connections, disk or memory full, shutdown, timeout,
- * serialization failure, deadlock, and a write on a server that has become a standby, whose connection is
- * given up.
+ * serialization failure, deadlock, and a write on a server that has become a standby, whose connection ends.
  */
 const transientCodes =
   /^(08|53|57)|^(25006|25P03|40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
@@ -57,18 +54,12 @@ export const isUnreachable = (error: unknown): boolean => {
   );
 };
 
-/**
- * Whether an error has an SQLSTATE or a network error's code, or means that a connection broke or could not
- * be established.
- */
+/** Whether an error has an SQLSTATE or a network error's code, or means a broken or failed connection. */
 export const isDatabaseFailure = (error: unknown): boolean =>
   /^([0-9A-Z]{5}|E[A-Z_]+)$/.test(sqlState(error) ?? '') ||
   (error instanceof Error && isTransientMessage(error.message));
 
-/**
- * Whether a write failed for lack of disk space. PostgreSQL uses the code 53100 only for some of these
- * failures.
- */
+/** Whether a write failed for lack of disk space, for which PostgreSQL doesn't always use the code 53100. */
 export const isDiskFull = (error: unknown): boolean =>
   sqlState(error) === '53100' ||
   (error instanceof Error &&

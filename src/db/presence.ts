@@ -15,10 +15,7 @@ export type Presence = {
 
 /** First half of the lock keys; the second half is a key's fingerprint, or 0 for the process itself. */
 export const presenceClass = 0x6b657973;
-/**
- * A process that was suspended this long counts as gone until its next query; normally it queries each
- * second.
- */
+/** A process that was suspended this long counts as gone until it queries again, as it does each second. */
 const idleTimeout = '60s';
 /** PostgreSQL truncates names to 63 bytes. */
 const maxNameLength = 63 - 'portal-service '.length;

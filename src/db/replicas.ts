@@ -1,6 +1,5 @@
 // The read replicas of READ_URL: the connection pools of each, whether it responds, and how far it is behind
-// the primary. Whether an answer of a replica may be used is decided where records are read:
-// public/read/replicas.ts.
+// the primary. public/read/replicas.ts decides whether an answer may be used.
 import type { Client, Pool } from 'pg';
 import type { Clock } from '../core/clock.ts';
 import type { Replica } from '../core/ctx.ts';
@@ -21,18 +20,13 @@ const maxSilenceMs = 1_000;
 const sampleEveryMs = 1_000;
 /** An hour. */
 const maxSamples = 3_600;
-/**
- * While replay waits between taking a table's exclusive lock and releasing it, no read of that table can
- * start.
- */
+/** While replay waits between taking and releasing a table's exclusive lock, no read of it can start. */
 const lockTimeoutMs = 250;
 /** A replica that fails again and again is reported at most once in this time. */
 const quietMs = 60_000;
 
 type PositionRow = { position: string };
-/**
- * Bytes of the write-ahead log that the server shows: replayed ones of a standby, written ones of a primary.
- */
+/** Bytes of the write-ahead log: those that a standby has replayed, or a primary has written. */
 const readPosition = `select pg_wal_lsn_diff(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, '0/0')::text
   as position`;
 const parsePosition = ([row]: readonly PositionRow[]): bigint => BigInt(row?.position ?? '0');
@@ -43,10 +37,7 @@ type Samples = {
   lagMs(position: bigint): number;
 };
 
-/**
- * Where the primary was at which time: what a replica lacks is as old as the first sample beyond its own
- * position.
- */
+/** Where the primary was when: what a replica lacks is as old as the first sample beyond its position. */
 function createSamples(primary: Pick<Pool, 'query'>, clock: Pick<Clock, 'monotonicMs'>): Samples {
   const samples: { readonly atMs: number; readonly position: bigint }[] = [];
   return {
@@ -104,10 +95,7 @@ type Parts = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-/**
- * Whether the replica responds, by probes on a connection of its own. Logs when it is left out, and when it
- * is back.
- */
+/** Whether the replica responds, by probes on a connection of its own. Logs each change. */
 function createUse(name: string, { clock, log }: Parts) {
   let respondedAtMs = Number.NEGATIVE_INFINITY;
   let reportedAtMs = Number.NEGATIVE_INFINITY;

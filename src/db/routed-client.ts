@@ -9,10 +9,7 @@ import type { Server, ServerFinder } from './server-finder.ts';
 export type RoutedConfig = ClientConfig & { readonly finder?: ServerFinder | undefined };
 
 const nothing = (): void => undefined;
-/**
- * The server is starting, stopping or recovering. Any other error of a server means that it is there and
- * serves.
- */
+/** The server is starting, stopping or recovering. Any other error means that it is there and serves. */
 const isAway = (error: unknown): boolean =>
   !(error instanceof DatabaseError) || error.code?.startsWith('57P') === true;
 

@@ -22,20 +22,13 @@ export type ServerFinder = {
   readonly url: string;
   /** Whether there may be a server elsewhere when this one fails. */
   readonly hasOthers: boolean;
-  /**
-   * The server that new connections use. Rejects with the error of the only host, or with NoSuitableServer.
-   */
+  /** The server for new connections. Rejects with the error of the only host, or with NoSuitableServer. */
   find(): Promise<Server>;
   /** The server failed: the next `find` searches. */
   discard(server: Server): void;
-  /**
-   * Whether another server than the present one is suitable now; then new connections use it. Never rejects.
-   */
+  /** Whether another server is suitable now; then new connections use it. Never rejects. */
   findOther(): Promise<boolean>;
-  /**
-   * Rejects with NoSuitableServer when the server of this connection isn't what the address asks for (any
-   * more).
-   */
+  /** Rejects with NoSuitableServer when this connection's server isn't (any more) what the address wants. */
   assertSuitable(client: Client, server: Server): Promise<void>;
 };
 
@@ -64,9 +57,7 @@ const suitable: Readonly<Record<Target, readonly ((role: Role) => boolean)[]>> =
 
 const readRole = `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only') = 'on' as "isReadOnly",
   pg_backend_pid() as backend`;
-/**
- * A pooler that keeps prepared statements gives them names of its own, because clients may use the same ones.
- */
+/** A pooler that keeps prepared statements renames them, because clients may use the same names. */
 const readOwnName = {
   name: 'portal_probe',
   text: "select from pg_prepared_statements where name = 'portal_probe'",

@@ -14,10 +14,7 @@ export type Failover = {
   readonly seenAt: Date;
 };
 
-/**
- * Call it before anything leaves the service: what may have been sent by a lost commit is `unknown`
- * afterwards.
- */
+/** Call it before anything leaves the service: what a lost commit may have sent is then `unknown`. */
 export const recordServerTimeline = (tx: Tx): Promise<unknown> => tx.raw('select note_server_timeline()');
 
 /** The last failover, after recording the current timeline; undefined when there was none. */

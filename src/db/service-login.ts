@@ -19,10 +19,7 @@ export function toServiceLogin(address: DatabaseAddress): ServiceLogin {
   return { user, password };
 }
 
-/**
- * The session's settings become the login's defaults, so that they also apply behind a pooler that drops
- * start-up options.
- */
+/** The session's settings as the login's defaults, because poolers may drop start-up options. */
 function setLogin({ user, password }: ServiceLogin): string[] {
   const name = escapeIdentifier(user);
   const defaults = Object.entries({ role: 'portal_service', ...sessionSettings });
@@ -35,10 +32,7 @@ function setLogin({ user, password }: ServiceLogin): string[] {
 const createLogin = (name: string): string => `create role ${name} login noinherit`;
 const grantService = (name: string): string => `grant portal_service to ${name} with inherit false, set true`;
 
-/**
- * Statements that make the login a member of portal_service, which must exist, after creating the login when
- * it `isMissing`.
- */
+/** Statements that make the login, created when it `isMissing`, a member of portal_service. */
 export function createLoginStatements(
   login: ServiceLogin,
   { isMissing }: { readonly isMissing: boolean },

@@ -1,5 +1,4 @@
-// The only way to access an organization's configuration: a transaction that row-level security restricts to
-// the organization.
+// The only access to an organization's configuration: a transaction that row-level security restricts to it.
 import type { Knex } from 'knex';
 import type { Pool, PoolClient } from 'pg';
 import type { TenantCtx } from '../core/ctx.ts';

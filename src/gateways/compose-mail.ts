@@ -51,8 +51,7 @@ function assertUnsubscribeUrl(url: string): void {
 
 /**
  * Throws 422 `unfit_mail` for a recipient address, Message-ID, unsubscribe address or attachment type that no
- * mail server would accept. Call it before queueing, so that the caller's request fails instead of the
- * delivery.
+ * mail server would accept. Call it before queueing, so that the request fails, not the delivery.
  */
 export function assertDeliverable(
   mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl' | 'attachments'>,

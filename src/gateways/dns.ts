@@ -1,12 +1,9 @@
-// Looks up TXT records. Network failures become a typed answer and are never thrown; no lookup takes longer
-// than its timeout.
+// Looks up TXT records. Network failures become a typed answer, never thrown; no lookup exceeds its timeout.
 import { Resolver } from 'node:dns/promises';
 import type { Settings } from '../core/settings.ts';
 
 export type TxtAnswer =
-  /**
-   * The records at the name or, for an alias (CNAME), at its target; the strings of one record are joined.
-   */
+  /** The records at the name or at the target of an alias (CNAME); the strings of one record are joined. */
   | { readonly kind: 'found'; readonly values: readonly string[] }
   /** The DNS answered that there is no such name, or no TXT record at it. */
   | { readonly kind: 'absent' }
@@ -68,8 +65,7 @@ async function queryServer(
 /**
  * Queries the configured servers (the system's if none are configured) one after the other until one has an
  * answer. A server that times out is queried a second time, because a datagram may be lost; one that reports
- * a failure is not. `timeoutMs` bounds the whole lookup. Never rejects: an aborted signal gives
- * `unavailable`, too.
+ * a failure is not. `timeoutMs` bounds the whole lookup. Never rejects: an abort gives `unavailable`.
  */
 export async function resolveTxt(
   settings: Pick<Settings, 'dnsServers'>,

@@ -20,10 +20,7 @@ export type SmtpLimits = {
 };
 
 export type SendOptions = {
-  /**
-   * Awaited when the server asks for the message and before its first byte is sent; if it throws, the mail is
-   * deferred.
-   */
+  /** Awaited when the server asks for the message, before its first byte; a throw defers the mail. */
   readonly beforeData: () => Promise<void>;
   /** Ends the delivery early: at once before the message is under way, otherwise after `limits.stopMs`. */
   readonly stop?: AbortSignal;

@@ -64,10 +64,7 @@ function classifyBeforeData(error: Error & Failure): MailOutcome {
   return { kind: isPermanent ? 'failed' : 'deferred', error: text };
 }
 
-/**
- * Classifies a failure once the message was under way: only a refusal by the server proves that it doesn't
- * have the message.
- */
+/** Classifies a failure once the message was under way: only a refusal proves that it wasn't taken. */
 function classifyAfterData(error: Error & Failure): MailOutcome {
   const reply = error.responseCode ?? 0;
   const text = redactSecrets(error.message);

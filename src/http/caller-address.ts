@@ -9,10 +9,7 @@ export function callerAddress(req: Request): string {
   return isIP(ip) === 0 ? 'unknown' : ip;
 }
 
-/**
- * What failures are counted by: an IPv4 address, or the /64 network of an IPv6 address, since one person
- * controls all of it.
- */
+/** What failures count by: an IPv4 address or the /64 of an IPv6 one, all of which one person controls. */
 export function callerNetwork(req: Request): string {
   const ip = callerAddress(req);
   return isIP(ip) === 6 ? ipKeyGenerator(ip, 64) : ip;

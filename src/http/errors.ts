@@ -35,10 +35,7 @@ const findErrorType = (error: unknown): string => {
   return typeof type === 'string' ? type : '';
 };
 
-/**
- * Errors of Express and its body parser that are the caller's: broken compression, a malformed escape, an
- * impossible length.
- */
+/** The caller's errors in Express and its body parser: broken compression, malformed escape, bad length. */
 const isUnreadable = (error: unknown): boolean => {
   const status =
     error instanceof Error && 'expose' in error && error.expose === true && 'status' in error

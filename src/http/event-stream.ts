@@ -136,10 +136,7 @@ function createChannel(stream: Stream): EventChannel {
   };
 }
 
-/**
- * Aborts the stream when the credential is no longer valid. An unavailable database proves nothing: the next
- * check decides.
- */
+/** Aborts the stream when the credential has become invalid. An unavailable database proves nothing. */
 async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
   try {
     const caller = await reidentifyCaller(res);
@@ -151,10 +148,7 @@ async function recheck({ ctx, route, res, abort }: Stream): Promise<void> {
   }
 }
 
-/**
- * Sends heartbeats, rechecks the credential and notices a disconnect while the stream runs. Returns a
- * function that stops this.
- */
+/** Heartbeats, rechecks and watches for a disconnect while the stream runs. Returns what stops this. */
 function watch(stream: Stream): () => void {
   const { res, limits, abort, route } = stream;
   const heart = setInterval(() => {
@@ -231,9 +225,7 @@ export function replayStream(route: Route, body: unknown, res: Response): void {
   res.end(eventText(route.stream?.resultEvent ?? 'message', body));
 }
 
-/**
- * The returned function throws 429 where the caller or its organization has as many open streams as it may.
- */
+/** The returned function throws 429 where the caller or its organization has too many open streams. */
 function createStreamLimit({ perCredential, perOrganization }: Limits): (res: Response) => Release {
   const ofCredential = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perCredential });
   const ofOrganization = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perOrganization });

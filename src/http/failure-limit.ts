@@ -11,17 +11,11 @@ import { callerNetwork } from './caller-address.ts';
 import { rateLimitExceeded } from './rate-limit.ts';
 
 const maxFailuresPerMinute = 20;
-/**
- * The one that was added first is forgotten when there are more; its next failure is counted in PostgreSQL
- * again.
- */
+/** With more, the one added first is forgotten; its next failure is counted in PostgreSQL again. */
 const maxRemembered = 10_000;
 
 export type FailureLimit = {
-  /**
-   * Counts a failed authentication. Resolves to `refusal` for the first 20 per minute and network, to a 429
-   * after that.
-   */
+  /** Counts a failed authentication: resolves to `refusal` 20 times a minute and network, then to a 429. */
   count(req: Request, refusal: AppError): Promise<AppError>;
   /** For `catch`: counts a refusal of a credential, and rejects with it or with 429. */
   countRefusal(req: Request): (error: unknown) => Promise<never>;
@@ -32,9 +26,7 @@ export type FailureLimit = {
   countGuess(req: Request): Promise<void>;
 };
 
-/**
- * One for each process. `count` and `countGuess` reject with the database's error while it is unavailable.
- */
+/** One per process. `count` and `countGuess` reject with the database's error while it is unavailable. */
 export function createFailureLimit(ctx: Pick<Ctx, 'db' | 'clock'>): FailureLimit {
   const exceeded = new LRUCache<string, true>({
     max: maxRemembered,

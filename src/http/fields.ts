@@ -1,10 +1,7 @@
 // Schemas of fields that many operations share, each with its representation in JSON, paths and queries.
 import { z } from 'zod';
 
-/**
- * Query and path values arrive as strings; `openapi` in the metadata is the schema that the OpenAPI document
- * shows.
- */
+/** Query and path values arrive as strings; `openapi` in the metadata is the schema that OpenAPI shows. */
 const wire = (schema: Record<string, unknown>) => ({ openapi: schema });
 
 export const Id = z
@@ -52,10 +49,7 @@ export const queryBoolean = z
   .meta(wire({ type: 'boolean' }));
 
 const timestampMessage = 'must be an RFC 3339 timestamp with a time zone';
-/**
- * A timestamp from a caller: RFC 3339 with a time zone, within the years that RFC 3339 can express in UTC, in
- * milliseconds.
- */
+/** A caller's timestamp: RFC 3339 with a zone, in years that RFC 3339 can express in UTC; milliseconds. */
 const givenInstant = z
   .string(timestampMessage)
   .max(60, timestampMessage)

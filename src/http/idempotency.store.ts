@@ -37,10 +37,7 @@ const responseLost = ({ action, target }: Done): AppError =>
     },
   ]);
 
-/**
- * Whose stored responses these are: the organization's, or the person's own for operations outside an
- * organization.
- */
+/** Whose stored responses: the organization's, or the person's own for operations outside of any. */
 const chooseScope = ({ caller }: CallerCtx, route: Route): string =>
   route.access === 'person' || caller.principal === undefined
     ? caller.user.id
@@ -165,9 +162,7 @@ export async function saveOutcome(
   });
 }
 
-/**
- * Errors about the request itself are stored like any other response. Null for those that a retry may change.
- */
+/** Errors about the request are stored like any other response. Null for those that a retry may change. */
 export function toStoredResponse(error: unknown, requestId: string): RouteResponse | null {
   if (!(error instanceof AppError) || error.status >= 500 || [401, 403, 429].includes(error.status))
     return null;

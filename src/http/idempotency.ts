@@ -39,10 +39,7 @@ function stableText(value: unknown): string {
   return `{${entries.map(([key, held]) => `${JSON.stringify(key)}:${stableText(held)}`).join()}}`;
 }
 
-/**
- * What the caller may see of records: a stored response that shows some is replayed only while that is the
- * same.
- */
+/** What the caller may see of records: a stored response that shows some is replayed only if unchanged. */
 function describeRecordAccess(
   { caller: { principal } }: CallerCtx,
   { readsRecords, showsRecords }: Route,

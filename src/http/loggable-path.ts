@@ -1,6 +1,5 @@
 // What of a request's path is logged. A path may hold a secret token wherever a caller puts one: in a link
-// that was changed, or in place of an id. So the log keeps only segments that are too short or too plain to
-// be one.
+// that was changed, or in place of an id. So the log keeps only segments too short or plain to be one.
 
 const uuid = '[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}';
 /** Shorter than any token or key, or words, or a UUID. */

@@ -145,10 +145,7 @@ async function serveMessages(ctx: Ctx, serve: ServeMcp, req: HttpRequest, res: H
   else res.type(response.headers.get('content-type') ?? 'application/json').send(text);
 }
 
-/**
- * Adds where to get a token, and with which scope, to every 401, as RFC 9728 and the protocol's authorization
- * require.
- */
+/** Adds to every 401 where to get a token, with which scope: RFC 9728 and the protocol require it. */
 function addResourceMetadata({ settings: { oidc, publicUrl } }: Ctx): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (oidc !== null && error instanceof AppError && error.status === 401) {

@@ -15,10 +15,7 @@ export function isLoopbackHost(req: Request): boolean {
   return named !== null && named.host === req.headers.host?.toLowerCase() && isLoopbackName(named.hostname);
 }
 
-/**
- * Redirects pages that were opened by another loopback name of this service to that of its PUBLIC_URL, where
- * sign-in works.
- */
+/** Redirects pages at another loopback name to that of PUBLIC_URL, where sign-in works. */
 export function redirectToOwnHost(publicUrl: string): RequestHandler {
   const own = new URL(publicUrl);
   const isLocal = isLoopbackHttp(publicUrl);

@@ -1,5 +1,4 @@
-// Pagination, the same for every list: the query parameters that request a page, and the envelope that holds
-// it.
+// Pagination, the same for every list: the query parameters of a page, and the envelope that holds it.
 import { z } from 'zod';
 import { foldText } from '../core/text/folded-text.ts';
 import { defaultPageSize } from '../db/page.ts';
@@ -55,10 +54,7 @@ export const viewPage = <Row, T>(
   return toPage(data, total, page);
 };
 
-/**
- * One page of a list in memory: of the items whose name, or any other of `selectTexts`, contains `q`, ignoring
- * case.
- */
+/** One page of a list in memory: items of which a text of `selectTexts` contains `q`, ignoring case. */
 export function findPage<T>(
   items: readonly T[],
   { q = '', ...page }: NamedPageQuery,

@@ -37,10 +37,7 @@ type Limit = {
   readonly details: readonly ErrorDetail[];
 };
 
-/**
- * The caller's own window, then that of its organization: keys are free to create, so limits per key bound
- * nothing.
- */
+/** The caller's window, then its organization's: keys are free to create, so limits per key bound nothing. */
 function listLimits({ settings }: Pick<Ctx, 'settings'>): readonly Limit[] {
   const { rateLimitPerMinute, organizationRateLimitPerMinute = 10 * rateLimitPerMinute } = settings;
   const message = `All API keys and tokens of an organization together may send ${organizationRateLimitPerMinute} requests a minute`;

@@ -77,10 +77,7 @@ function assertBodySize(req: IncomingMessage): void {
   });
 }
 
-/**
- * Headers that may occur once: with two, code that reads the first and code that reads the last would see
- * different callers.
- */
+/** Headers that may occur once: of two, code could take the first or the last for the caller. */
 const single = ['authorization', 'host', 'idempotency-key'];
 const singleLengths = new Set(single.map(({ length }) => length));
 

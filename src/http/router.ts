@@ -202,10 +202,7 @@ function assertKnownMethod(routes: readonly AnyRoute[]): RequestHandler {
   };
 }
 
-/**
- * Paths without parameters go first, so that `organizations` in `/whoami/organizations` is never taken for an
- * id.
- */
+/** Paths without parameters first, so that `organizations` of `/whoami/organizations` is never an id. */
 const literalFirst = (a: AnyRoute, b: AnyRoute): number =>
   a.path.split('{').length - b.path.split('{').length;
 

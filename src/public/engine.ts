@@ -59,9 +59,7 @@ const cacheNames = [
   'anchors',
   'bodies',
 ] as const;
-/**
- * Upgrades the tables of an organization that an older version of this service made; one attempt at a time.
- */
+/** Upgrades an organization's tables that an older version of this service made; one attempt at a time. */
 function createSchemaUpdates({ db }: Pick<Ctx, 'db'>): Reader['updateSchema'] {
   const running = new Map<string, Promise<void>>();
   return (organizationId) => {
@@ -224,10 +222,7 @@ export type ReplicaStats = {
 export type PublicMetrics = {
   readonly caches: Readonly<Record<string, Readonly<HitCounter>>>;
   readonly queues: Readonly<Record<string, QueueStats>>;
-  /**
-   * Reads of records by the server that answered, `primary` or the number of a replica; empty without
-   * replicas.
-   */
+  /** Reads of records by the server that answered: `primary` or a replica's number. Empty without any. */
   readonly reads: Readonly<Record<string, number>>;
   /** By number. */
   readonly replicas: Readonly<Record<string, ReplicaStats>>;

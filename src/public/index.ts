@@ -85,9 +85,7 @@ export type PublicOptions = {
   readonly referencePage: RequestHandler;
   /** Values of the management session cookie. */
   readonly sessionCookies: (req: Request) => readonly string[];
-  /**
-   * The response headers collected so far, as alternating names and values; error responses also carry them.
-   */
+  /** The response headers so far, as alternating names and values; error responses also carry them. */
   readonly listPendingHeaders: (res: Response) => string[];
   /** Applies the collected headers to the response, for handlers that set their own headers. */
   readonly applyHeaders: (res: Response) => void;
@@ -101,8 +99,7 @@ const preview = /^\/openapi\/[^/]+\/preview\/?$/;
 
 /**
  * Mount at /api/public, after the request log and before the error handler. The handler throws 405 for
- * methods other than GET, HEAD and OPTIONS; everything else that fails is passed on as a rejection (see
- * `serveRequest`).
+ * methods other than GET, HEAD and OPTIONS; other failures become rejections (see `serveRequest`).
  */
 export function publicHandler(
   ctx: ReadingCtx,

@@ -103,10 +103,7 @@ const prefixes: Readonly<Record<RecordColumn['part'], string>> = {
   names: 'n_',
 };
 
-/**
- * PostgreSQL truncates names at 63 bytes, so names are cut at 60 characters; a number at the end keeps them
- * unique.
- */
+/** Cut at 60 characters: PostgreSQL truncates names at 63 bytes. A number at the end keeps them unique. */
 function uniqueName(wanted: string, taken: ReadonlySet<string>): string {
   const legal = wanted.toLowerCase().replaceAll(/[^a-z0-9_]/g, '_');
   for (let n = 1; ; n += 1) {
@@ -159,9 +156,7 @@ export type ColumnChanges = {
   readonly changed: readonly RecordColumn[];
 };
 
-/**
- * A column that was filled once is updated in place when its field returns or the fields of its lines change.
- */
+/** A filled column is updated in place when its field returns or the fields of its lines change. */
 const stateOfOffered = ({ state }: RecordColumn, lineFieldsDiffer: boolean): ColumnState => {
   if (state === 'vanished' || state === 'stale') return 'returned';
   return lineFieldsDiffer && state === 'live' ? 'returned' : state;

@@ -117,9 +117,7 @@ async function replaceProposal(
   return id;
 }
 
-/**
- * The given ids that the table still has after this run's reads and deletions, and that the run did not read.
- */
+/** The given ids that the table still has after this run's deletions, and that the run did not read. */
 async function filterRemaining(
   { client, schema, state }: RunTarget,
   table: string,

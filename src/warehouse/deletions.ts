@@ -26,10 +26,7 @@ export type FoundAbsent = {
 };
 export type DeletionDecision = {
   readonly remove: readonly string[];
-  /**
-   * Absent records that stay, for a proposal: `open` (waits for approval) or `kept` (the configuration
-   * deletes nothing).
-   */
+  /** Absent records for a proposal: `open` (waits for approval) or `kept` (by configuration). */
   readonly stay: readonly string[];
   /** Absent records that stay because their deletion was rejected. */
   readonly rejected: readonly string[];
@@ -45,10 +42,7 @@ export const maxDeletions = (rows: number, share: number): number =>
 
 /** What earlier runs deleted of a record type. */
 export type DeletionHistory = {
-  /**
-   * The ERP's list of deletions has named one that was carried out: a record that it doesn't name was not
-   * deleted.
-   */
+  /** The ERP's list named a deletion that was carried out: what it doesn't name was not deleted. */
   readonly listed: boolean;
   /** The ERP's calendar day of the last run, YYYY-MM-DD; null before the first. */
   readonly day: string | null;

@@ -31,10 +31,7 @@ export type Emptied = ColumnPart & {
 /** Some may be changed again before they are read singly. */
 const maxRecords = 100;
 
-/**
- * SQL that is true when the row `alias` has a value, and never null. A line has only the members that have a
- * value.
- */
+/** SQL that is true when the row `alias` has a value, never null. Lines have only members with a value. */
 export function hasValueSql(alias: string, { column, part, lineField }: ColumnPart): string {
   const name = `${alias}.${quoteIdentifier(column)}`;
   if (part !== 'lines') return `(${name} is not null)`;

@@ -23,10 +23,7 @@ import {
   readTexts,
 } from './validate-values.ts';
 
-/**
- * `hash`: 32 hex digits. `row`: the cells of `rowColumns` as COPY takes them, with `emptyCell` for those
- * without a value.
- */
+/** `hash`: 32 hex digits. `row`: the cells of `rowColumns` for COPY, `emptyCell` for those without value. */
 export type EncodedRecord = { readonly id: string; readonly hash: string; readonly row: string };
 
 /** The null marker. It is escaped in values, so it can't be mistaken for one, as `\N` could. */
@@ -37,10 +34,7 @@ export const emptyCell = "e'\\x01'";
 type Slot = RecordColumn & { readonly lineParts: readonly LinePart[] };
 type LinePart = LineField & { readonly head: string };
 type Layout = {
-  /**
-   * The columns of the content, sorted by name, followed by the columns of a former type, which repeat some
-   * of it.
-   */
+  /** The columns of the content, sorted by name, then those of a former type, which repeat some of it. */
   readonly slots: readonly Slot[];
   readonly contentCount: number;
   /** Matches a row in which every cell is valid and none needs escaping. */
@@ -114,10 +108,7 @@ export function plainValues(
   return Object.fromEntries(plain);
 }
 
-/**
- * The values of the columns `names` by column, as they would be stored; those that can't be read are left
- * out.
- */
+/** The values of the columns `names` by column, as they would be stored, without unreadable ones. */
 export function columnValues(
   values: SourceRecord['values'],
   columns: readonly RecordColumn[],

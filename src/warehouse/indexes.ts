@@ -9,10 +9,7 @@ import { sqlState } from '../db/pg-errors.ts';
 import { isNameOrShard, quoteIdentifier } from './table.ts';
 import { orPending } from './tables-pending.ts';
 
-/**
- * `expression` is the SQL between the parentheses: it contains only our own physical column names, never a
- * caller's text.
- */
+/** `expression`: the SQL in the parentheses, of physical column names alone, never a caller's text. */
 export type IndexSpec = { readonly method: 'btree' | 'gin'; readonly expression: string };
 
 const indexName = (table: string, { method, expression }: IndexSpec): string =>
@@ -190,9 +187,7 @@ export async function buildIndexes(
   return missingCount;
 }
 
-/**
- * Dropping waits for every running statement, exports included; after this long it is left to the next call.
- */
+/** Dropping waits for every running statement, exports included; after this long the next call does it. */
 const dropLockTimeout = '10s';
 
 /**

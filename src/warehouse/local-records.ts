@@ -126,10 +126,7 @@ export const cellText = ({ column, type }: Pick<RecordColumn, 'column' | 'type'>
 const lowestRows = (source: string, columns: readonly RecordColumn[], where: string): string =>
   `(select id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells from ${source} where ${where} order by id limit $4)`;
 
-/**
- * Records after the checkpoint, in id order, up to and including `upTo` (null: to the end), with these
- * columns as text.
- */
+/** Records after the checkpoint up to and including `upTo` (null: all), by id, the columns as text. */
 export async function readLocalRange(
   local: LocalView,
   state: RunState,
@@ -190,9 +187,7 @@ export async function listNotStagedAs(
   );
 }
 
-/**
- * SQL conditions over a row of the table as `t`, with `values` as $4 and `closedSince` (YYYY-MM-DD) as $6.
- */
+/** SQL conditions over a row of the table as `t`: `values` is $4, `closedSince` (YYYY-MM-DD) is $6. */
 export type OpenCondition = {
   readonly open: string;
   readonly recentlyClosed: string;

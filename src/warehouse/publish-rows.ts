@@ -40,10 +40,7 @@ export type PublishContext = {
   readonly state: RunState;
   readonly rules: PublishRules;
   readonly generation: string;
-  /**
-   * The time of this publish by the database's clock. A parameter, because Citus can't write now() into every
-   * statement.
-   */
+  /** When this was published, by the database's clock: Citus can't write now() into every statement. */
   readonly now: string;
   /** The columns by which versions allow row scopes. */
   readonly scopeColumns: readonly string[];
@@ -68,9 +65,7 @@ async function writeTombstones(
   );
 }
 
-/**
- * Counts, by content hash, the rows that are new, differ from, or equal those of the table that readers see.
- */
+/** Counts, by content hash, rows that are new, differ from, or equal those of the table that readers see. */
 async function countDifferences(client: PoolClient, read: string, table: string) {
   const { rows } = await client.query<{ inserted: string; updated: string; unchanged: string }>(
     `select count(*) filter (where t.id is null) as inserted, count(*) filter (where t.content_hash <> s.content_hash) as updated,
@@ -135,10 +130,7 @@ async function listSharedColumns(
   return rows.map(({ name }) => quoteIdentifier(name));
 }
 
-/**
- * Copies the rows that a fresh table must keep from the old one, and writes tombstones for those that are
- * deleted.
- */
+/** Copies the rows that a fresh table must keep from the old one; writes tombstones for deleted ones. */
 async function carryOver(work: PublishContext, current: LockedState, old: string): Promise<Deleted> {
   const { client, schema, state, rules } = work;
   const fresh = `${schema}.${quoteIdentifier(state.targetTable)}`;

@@ -15,10 +15,7 @@ export type StaleField = {
   readonly since: string;
   /** `syncedAt` of the last published run that could read it; null when unknown. */
   readonly syncedAt: string | null;
-  /**
-   * `unreadable`: the ERP doesn't offer it to the integration role · `empty`: it came empty in records that
-   * had values.
-   */
+  /** `unreadable`: not offered to the integration role · `empty`: empty in records that had values. */
   readonly reason: 'unreadable' | 'empty';
   /** What the ERP or the proof said, one sentence. */
   readonly message: string;
@@ -54,10 +51,7 @@ export type ShownColumns = Readonly<Record<string, readonly ShownColumn[]>>;
 export type RecordState = {
   readonly recordType: string;
   readonly idType: 'integer' | 'text';
-  /**
-   * Grows by one with each publish that changed something; 0 before the first. A decimal string: it may pass
-   * 2^53.
-   */
+  /** Grows by one with each publish that changed something, from 0. A decimal string: it may pass 2^53. */
   readonly generation: string;
   readonly rowCount: number;
   /**
@@ -68,10 +62,7 @@ export type RecordState = {
   readonly activeTable: string | null;
   /** High-water mark of incremental reads, RFC 3339 UTC. */
   readonly highWater: string | null;
-  /**
-   * When the last published run started to read the ERP, by the database's clock, RFC 3339 UTC; null before
-   * the first.
-   */
+  /** When the last published run began to read, by the database's clock, RFC 3339 UTC; null before any. */
   readonly syncedAt: string | null;
   /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
   readonly scannedOn: string | null;
@@ -147,9 +138,7 @@ export async function readRecordState(
   };
 }
 
-/**
- * Adds the entries to the columns that versions show of the record type, replacing those of the same version.
- */
+/** Adds entries to the columns that versions show of the record type, replacing those of a version. */
 export async function mergeShownColumns(
   client: Pick<PoolClient, 'query'>,
   schema: string,
@@ -175,9 +164,7 @@ export const timelineSql = 'public.record_timeline()';
 /** An epoch of an earlier timeline. `until`: the last generation of it that the next timeline has. */
 export type FormerEpoch = { readonly epoch: string; readonly until: string };
 
-/**
- * What identifies the data of a generation: the same epoch and generation never name two different states.
- */
+/** Identifies the data of a generation: the same epoch and generation never name two different states. */
 export type Lineage = {
   readonly epoch: string | null;
   readonly timeline: string | null;
@@ -241,10 +228,7 @@ export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
   }
 }
 
-/**
- * The columns and the state of one record type; undefined when it was never synced. Rejects with database
- * errors.
- */
+/** Columns and state of a record type; undefined when it was never synced. Rejects with database errors. */
 export async function findSyncedColumns(
   ctx: TenantCtx,
   recordType: string,

@@ -74,10 +74,7 @@ export type RejectionRow = RunRejection & {
   readonly runId: string | null;
 };
 
-/**
- * Every rejected record of the type, whichever run rejected it, the longest rejected first. Rejects with
- * database errors.
- */
+/** All rejected records of the type, whatever the run, longest first. Rejects with database errors. */
 export async function listTypeRejections(
   ctx: TenantCtx,
   recordType: string,
@@ -101,9 +98,7 @@ export async function listTypeRejections(
   }
 }
 
-/**
- * The number of rejected records by record type; types without any are absent. Rejects with database errors.
- */
+/** Rejected records by record type; types without any are absent. Rejects with database errors. */
 export async function countRejections(ctx: TenantCtx): Promise<ReadonlyMap<string, number>> {
   try {
     const { rows } = await ctx.db.data.query<{ record_type: string; rejected: number }>(
@@ -116,10 +111,7 @@ export async function countRejections(ctx: TenantCtx): Promise<ReadonlyMap<strin
   }
 }
 
-/**
- * Whether records are rejected because a value doesn't fit the type of its field. Rejects with database
- * errors.
- */
+/** Whether records are rejected because a value doesn't fit its field. Rejects with database errors. */
 export async function hasUnreadableValues(ctx: TenantCtx, recordType: string): Promise<boolean> {
   try {
     const { rows } = await ctx.db.data.query(

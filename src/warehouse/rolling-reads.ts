@@ -12,9 +12,7 @@ export type RollingRead = {
   readonly cursorId: string | null;
   readonly records: number;
   readonly pages: number;
-  /**
-   * Every record was read in full at or after this instant of the ERP's clock; null while that is unknown.
-   */
+  /** Every record was read in full at or after this instant of the ERP's clock; null while unknown. */
   readonly completeSince: string | null;
   /** The ERP's clock at the start of the last run that read a part of the pass; null between two passes. */
   readonly lastReadAt: string | null;
@@ -30,10 +28,7 @@ const never: RollingRead = {
 };
 type Row = Omit<RollingRead, 'records'> & { recordType: string; records: string };
 
-/**
- * By record type. Rejects with 3F000 or 42P01 when the tenant's schema does not exist or was not moved over
- * yet.
- */
+/** By record type. Rejects with 3F000 or 42P01 when the tenant's schema is missing or not moved over yet. */
 export async function readRollingReads(
   client: Pick<PoolClient, 'query'>,
   schema: string,
@@ -54,10 +49,7 @@ export const readRollingRead = async (
   recordType: string,
 ): Promise<RollingRead> => (await readRollingReads(client, schema)).get(recordType) ?? never;
 
-/**
- * Moves times that lie after the ERP's clock back to it: it was set back, and a pass would otherwise begin
- * too late.
- */
+/** Moves times after the ERP's clock, which was set back, to it: a pass would otherwise begin too late. */
 export async function limitRollingReadToErpClock(
   client: Pick<PoolClient, 'query'>,
   schema: string,
@@ -73,10 +65,7 @@ export async function limitRollingReadToErpClock(
   );
 }
 
-/**
- * Part of publishing a run: a full run ends the pass, because it read everything; an incremental one moves
- * its cursor.
- */
+/** Part of publishing: a full run, which read everything, ends the pass; others move its cursor. */
 export async function writeRollingRead(
   client: Pick<PoolClient, 'query'>,
   schema: string,

@@ -55,36 +55,22 @@ export type RunPlan = {
   readonly today: string | null;
   /** Only records that pass are read; null for all. Absent in runs that an older version began. */
   readonly filter?: RecordFilter | null;
-  /**
-   * `listedTypes` of the record type's description by which the run reads; absent in runs that an older
-   * version began.
-   */
+  /** `listedTypes` of the description that the run reads by; absent in runs of an older version. */
   readonly types?: Readonly<Record<string, string>> | null;
-  /**
-   * Fields whose stored values stay because they can't be read or came empty, by name: their columns are not
-   * published.
-   */
+  /** Fields, by name, whose stored values stay because they are unreadable or empty: not published. */
   readonly stale: StalePlan;
   /** The run's part of the rolling full read; null when it read none. */
   readonly rolling: RollingSlice | null;
-  /**
-   * The table and its generation that a complete read compares its pages with; null when every row is staged.
-   */
+  /** Table and generation that a complete read compares its pages with; null when every row is staged. */
   readonly comparedWith?: ComparedWith | null;
   /** Of the current scan: the ERP's count before it, and the number of rows listed. */
   readonly counted: number;
   readonly listed: number;
   /** The current scan listed its last range and is still to be evaluated. */
   readonly ended: boolean;
-  /**
-   * A page is staged only after its lines were compared with the ERP's totals; absent in runs that an older
-   * version began.
-   */
+  /** Pages are staged only after a comparison with the ERP's totals; absent in runs of an older version. */
   readonly provesPages?: true;
-  /**
-   * Whether everything that is staged is on disk, see `flushStaged`; absent in runs that an older version
-   * began.
-   */
+  /** Whether all that is staged is on disk, see `flushStaged`; absent in runs that an older version began. */
   readonly flush?: 'pending' | 'done';
   /** Facts for the proof, by check. */
   readonly facts: Readonly<
@@ -168,9 +154,7 @@ export type PublishOutcome = {
 
 export { LostLease };
 
-/**
- * The `run_id` of rejections that no current run has met; `last_run_id` still names the last run that did.
- */
+/** The `run_id` of rejections that no current run has met; `last_run_id` names the last run that did. */
 export const noRunId = '00000000-0000-0000-0000-000000000000';
 
 type StateRow = {

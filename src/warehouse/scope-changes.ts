@@ -9,10 +9,7 @@ import { type RunState, usesFreshTable } from './run-state-row.ts';
 import { sql, tableOf } from './sql.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
-/**
- * `columns`: the scope columns without the id, all of which the table has. `generation` and `now`: those of
- * the change.
- */
+/** `columns`: the table's scope columns without the id. `generation`, `now`: those of the change. */
 type ScopedTable = {
   readonly client: PoolClient;
   readonly schema: string;
@@ -126,10 +123,7 @@ const comparable: Readonly<Record<Exclude<PlainType, 'lines'>, (stored: string, 
   time: (stored, value) => `${value} is distinct from ${rfc3339Sql(stored)}`,
 };
 
-/**
- * SQL that is true when what the ERP has in one of the columns isn't known or differs from the stored row
- * `t`.
- */
+/** SQL: what the ERP has in one of the columns isn't known or differs from the stored row `t`. */
 function differsFromErpSql(columns: readonly RecordColumn[]): string {
   const parts = columns.flatMap(({ column, type }) => {
     if (type === 'lines' || isListType(type)) return [];

@@ -42,10 +42,7 @@ export type AbsentRecord = {
   /** The stored records that name it, where that was looked up and there are some. */
   readonly referencedBy?: readonly Reference[];
 };
-/**
- * How many stored records of a type name a record in a field; a field of lines is `<field>.<field of the
- * line>`.
- */
+/** How many stored records of a type name a record in a field; in lines `<field>.<field of the line>`. */
 export type Reference = { readonly recordType: string; readonly field: string; readonly count: number };
 
 type Removed = { readonly staged: number; readonly rejected: number };
@@ -100,9 +97,7 @@ async function copyRows(
   await pipeline(Readable.from(copyText(state, records, generation)), target);
 }
 
-/**
- * PostgreSQL rejects a value (SQLSTATE class 22: out of range, malformed) or a row as too large (class 54).
- */
+/** PostgreSQL rejects a value (SQLSTATE class 22: out of range, malformed) or a row as too large (54). */
 export const isUnstorableError = (error: unknown): boolean => /^(22|54)...$/.test(sqlState(error) ?? '');
 
 /**

@@ -65,10 +65,7 @@ function mergeStaleField(
     : { ...found, since: before.since, syncedAt: before.syncedAt };
 }
 
-/**
- * The accepted empty fields of which a record has a value: any record after a full run, otherwise one that
- * the run read.
- */
+/** Accepted empty fields that a record has a value of: any after a full run, else one that was read. */
 async function findFilledAgain(
   client: PoolClient,
   schema: string,

@@ -56,10 +56,7 @@ const tableStem = (recordType: string): string =>
 
 export const stagingTable = (recordType: string): string => `staging_${tableStem(recordType)}`;
 
-/**
- * The permanent staging table of a record type; `applyColumnChanges` adds its columns. Rejects with
- * `TablesPending`.
- */
+/** The staging table of a record type; `applyColumnChanges` adds columns. Rejects with `TablesPending`. */
 export async function createStagingTable(
   control: Knex,
   schema: string,
@@ -123,8 +120,7 @@ export async function applyColumnChanges(
 
 /**
  * Drops the retired tables that are old enough and returns their number. A table that is locked is left to
- * the next call, and an active table is never dropped, whatever the list says. Rejects when the connection is
- * lost.
+ * the next call, and an active table is never dropped, even if listed. Rejects when the connection is lost.
  */
 export async function dropRetiredTables(control: Knex, schema: string, olderThanMs: number): Promise<number> {
   const { rows } = await control.raw<{ rows: { table_name: string }[] }>(

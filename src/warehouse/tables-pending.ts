@@ -26,10 +26,7 @@ export class TablesPending extends Error {
   }
 }
 
-/**
- * Runs DDL in a transaction of the control pool. Rejects with TablesPending when a server of the warehouse
- * can't be reached.
- */
+/** Runs DDL in a transaction of the control pool. Rejects with TablesPending if a server is unreachable. */
 export const changeTables = <T>(control: Knex, ddl: (tx: Knex.Transaction) => Promise<T>): Promise<T> =>
   orPending(() => control.transaction(ddl));
 

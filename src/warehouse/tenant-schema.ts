@@ -57,10 +57,7 @@ export async function createTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   });
 }
 
-/**
- * Tables added after the first version of this service; when one is missing, an older version created the
- * schema.
- */
+/** Tables added after the first version of this service; a schema that lacks one is of an older version. */
 const laterTables = [
   'staged_unchanged',
   'pruned_tombstones',
@@ -159,10 +156,7 @@ export async function dropTenantSchema(
   });
 }
 
-/**
- * Deletes every synced record and leaves an empty schema. Throws `OrganizationGone` when the organization is
- * being deleted.
- */
+/** Deletes every synced record, leaving an empty schema. Throws `OrganizationGone` during a deletion. */
 export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
   await dropTenantSchema(ctx, ctx.organizationId);
   await createTenantSchema(ctx, ctx.organizationId);

@@ -64,9 +64,7 @@ export async function filterChanged(
   return records.filter((record) => changed.has(record) || !comparable.has(record));
 }
 
-/**
- * Deletes these ids from the stored ones, because their records were read again. Returns how many there were.
- */
+/** Deletes these ids from the stored ones: their records were read again. Returns how many there were. */
 export async function removeUnchanged(
   client: PoolClient,
   schema: string,

@@ -101,8 +101,6 @@ export const isValidId = (id: unknown, idType: 'integer' | 'text'): boolean =>
     ? integerId.test(id)
     : id !== '' && id.length <= maxIdLength && id.isWellFormed() && !id.includes('\0'));
 
-/**
- * A storable form of any value, at most `maxLength` characters, for the ids and reasons of rejected records.
- */
+/** A storable form of any value, at most `maxLength` characters, for ids and reasons of rejections. */
 export const toStorableText = (text: unknown, maxLength: number): string =>
   String(text).slice(0, maxLength).toWellFormed().replaceAll('\0', '\ufffd');

@@ -1,6 +1,5 @@
 // What a NetSuite account as a whole has: subsidiaries, currencies, accounting books and the time zone of its
-// dates. At most seven requests. What the role may not see is null; what it may see and the account lacks is
-// false or empty.
+// dates. At most seven requests. What the role may not see is null; what the account lacks is false or empty.
 import { ErpError } from '../connector.ts';
 import type { AccountFacts } from '../discovery.ts';
 import { probeColumns, toQueryRefusal } from './requests/probe.ts';
@@ -82,9 +81,7 @@ async function findUtcOffset(query: Query, readNow: () => Promise<Date>): Promis
   return Number.isNaN(minutes) ? null : minutes + 0;
 }
 
-/**
- * `readNow` reads the ERP's clock. Rejects with `ErpError`, or with the signal's reason once that is aborted.
- */
+/** `readNow` reads the ERP's clock. Rejects with `ErpError`, or with the reason of the aborted signal. */
 export async function readAccountFacts(
   suiteql: Suiteql,
   readNow: () => Promise<Date>,

@@ -49,10 +49,7 @@ export const accountRealm = (account: string): string => account.toUpperCase().r
 export const serviceOrigin = (settings: Pick<NetsuiteSettings, 'accountId' | 'baseUrl'>): string =>
   settings.baseUrl === null ? `https://${restHost(settings.accountId)}` : new URL(settings.baseUrl).origin;
 
-/**
- * Why this base URL isn't acceptable, as a sentence; null when it is. `allowedHosts` are `host` or
- * `host:port`.
- */
+/** Why this base URL isn't acceptable, as a sentence, or null. `allowedHosts` are `host` or `host:port`. */
 export function findBaseUrlProblem(baseUrl: string, allowedHosts: readonly string[]): string | null {
   const url = URL.parse(baseUrl);
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))

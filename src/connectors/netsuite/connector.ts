@@ -1,5 +1,4 @@
-// Implements the Connector contract for a NetSuite account. This file only assembles the parts; the decisions
-// are in their files.
+// Implements the Connector contract for a NetSuite account. It only assembles the parts, which decide.
 import { isTime } from '../../core/text/calendar.ts';
 import {
   type ChangeCounts,
@@ -42,9 +41,7 @@ import { distinctIds, getDefinition, pageLimit, planRead, requireModifiedField }
 import { addIds, keyIsEmpty, modifiedIsEmpty } from './types/record-keys.ts';
 import { compareIds, isIdText, parseValue } from './types/values.ts';
 
-/**
- * Settings and secrets are those of connection.ts; kinds.ts parses what is stored before it calls `create`.
- */
+/** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before `create`. */
 export const netsuite: ConnectorKind<NetsuiteSettings, NetsuiteSecrets> = { create: createNetsuiteConnector };
 
 function createNetsuiteConnector(
@@ -157,10 +154,7 @@ async function readServerTime(http: NetsuiteHttp, signal: AbortSignal): Promise<
   return new Date(text);
 }
 
-/**
- * An account may refuse CURRENT_DATE, which isn't known; SYSDATE may then be off by the difference between
- * the two time zones.
- */
+/** An account may refuse CURRENT_DATE; SYSDATE may be off by the difference of the two time zones. */
 async function readToday(suiteql: Suiteql, signal: AbortSignal): Promise<string> {
   const query = (now: 'CURRENT_DATE' | 'SYSDATE') => suiteql.query(todayQuery(now), 1, signal);
   const { rows } = await query('CURRENT_DATE').catch((error: unknown) => {
@@ -208,9 +202,7 @@ async function countChanged(
   };
 }
 
-/**
- * The rows of the same table that aren't of this type; a filter by subsidiary says nothing about the type.
- */
+/** Rows of the same table that aren't of this type; a filter by subsidiary says nothing about the type. */
 async function filterMoved(
   suiteql: Suiteql,
   { recordType, ids, signal }: Parameters<NonNullable<Connector['filterMoved']>>[0],

@@ -196,10 +196,7 @@ async function readAmountsDue(
   });
 }
 
-/**
- * Amounts of the record service are JSON numbers. Up to 15 digits a JavaScript number holds exactly what
- * NetSuite wrote.
- */
+/** The record service's amounts are JSON numbers, which JavaScript holds exactly up to 15 digits. */
 const amount = z
   .number()
   .refine(

@@ -16,8 +16,7 @@ const createBlockList = (family: 'ipv4' | 'ipv6', ranges: readonly Range[]): Blo
   return list;
 };
 
-// One list per family: a combined list would match an IPv4 address against rules meant for mapped IPv6
-// addresses.
+// One list per family: a combined list would match IPv4 addresses against rules for mapped IPv6 ones.
 const private4 = createBlockList('ipv4', [
   ['10.0.0.0', 8],
   ['127.0.0.0', 8],
@@ -43,10 +42,7 @@ const refused4 = createBlockList('ipv4', [
   ['240.0.0.0', 4], // multicast, reserved, broadcast
 ]);
 
-/**
- * All public IPv6 addresses are in 2000::/3. Mapped, NAT64 and link-local addresses are outside of it and
- * therefore refused.
- */
+/** Public IPv6 addresses are all in 2000::/3; mapped, NAT64 and link-local ones are not, so are refused. */
 const global6 = createBlockList('ipv6', [['2000::', 3]]);
 const refused6 = createBlockList('ipv6', [
   ['2001::', 23], // Teredo and other protocol assignments

@@ -81,10 +81,7 @@ function isDecodable(url: string): boolean {
   }
 }
 
-/**
- * pg reads an address with `URL`, whose error has it as a property. An empty host is missing to `URL`, and
- * not to pg.
- */
+/** pg's parser is `URL`, whose error reveals the address. `URL` misses an empty host, which pg allows. */
 const isReadable = (url: string): boolean => URL.canParse(url.replace('@/', '@_/'));
 
 /**
@@ -97,8 +94,7 @@ export function parseDatabaseUrl(url: string): DatabaseUrl | string {
   const [matched, authority = '', path = '', query = ''] =
     /^postgres(?:ql)?:\/\/([^/?]*)(\/[^/?]*)?(?:\?(.*))?$/s.exec(url) ?? [];
   const userEnd = authority.lastIndexOf('@') + 1;
-  // A password with one of these characters ends the authority too early, and what follows it looks like a
-  // path.
+  // A password with one of these ends the authority too early, and the rest looks like a path.
   const isCut = userEnd === 0 && `${path}${query}`.includes('@');
   const parameters = new URLSearchParams(query);
   const hosts = parseHosts(authority.slice(userEnd), parameters);

@@ -1,7 +1,6 @@
 // The only way in which the service calls a URL that a customer entered (protection against SSRF). It
-// resolves the host name itself, rejects the name when any of its addresses is not allowed, and connects to
-// an address that it checked. It must never follow a redirect, never exceed the given timeout or size, and
-// never retry.
+// resolves the host name itself, rejects it when any address is not allowed, and connects to an address that
+// it checked. It must never follow a redirect, never exceed the given timeout or size, and never retry.
 import { lookup as systemLookup } from 'node:dns/promises';
 import {
   type ClientRequest,
@@ -59,10 +58,7 @@ type Address = { readonly address: string; readonly family: number };
 export type Resolve = (hostname: string) => Promise<readonly Address[]>;
 
 export type GuardedFetchOptions = {
-  /**
-   * Allows loopback, private and unique-local addresses, and plain http to these only. For the demo and
-   * tests.
-   */
+  /** Allows loopback, private and unique-local addresses, and plain http to these only: demo and tests. */
   readonly allowPrivateHosts: boolean;
   /** Resolves a host name to addresses; the operating system's resolver by default. */
   readonly resolve?: Resolve;

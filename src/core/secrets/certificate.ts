@@ -108,9 +108,7 @@ function extension(oid: string, critical: boolean, value: Buffer): Buffer {
   return sequence(der(TAG.oid, hex(oid)), ...isCritical, der(TAG.octetString, value));
 }
 
-/**
- * RFC 5280 requires two-digit years (UTCTime) through 2049 and four-digit years (GeneralizedTime) from 2050.
- */
+/** RFC 5280 requires two-digit years (UTCTime) through 2049, four-digit ones (GeneralizedTime) from 2050. */
 function time(at: Date): Buffer {
   const digits = `${at.toISOString().slice(0, 19).replace(/[-T:]/g, '')}Z`;
   return at.getUTCFullYear() < 2050

@@ -13,15 +13,9 @@ export type Keyring = {
   readonly fingerprints: readonly [number, ...number[]];
   /** Returns `<key id>.<iv>.<tag>.<cipher text>`, the last three in base64url. */
   encrypt(plain: string, bindTo: string): string;
-  /**
-   * Throws DecryptionError when the key is unknown, the ciphertext was changed, or it was encrypted with
-   * another `bindTo`.
-   */
+  /** Throws DecryptionError for an unknown key, a changed ciphertext, or another `bindTo`. */
   decrypt(ciphertext: string, bindTo: string): string;
-  /**
-   * Signs a text without hiding it: `<text>.<signature>`, both base64url; deterministic for the same text and
-   * key.
-   */
+  /** Signs a text without hiding it: `<text>.<signature>`, both base64url; deterministic per text and key. */
   sign(plain: string, bindTo: string): string;
   /** The signed text; undefined when it was changed, or signed with another `bindTo` or an unknown key. */
   verify(signed: string, bindTo: string): string | undefined;
@@ -80,9 +74,7 @@ function createSigner(keys: Keys): Pick<Keyring, 'sign' | 'verify'> {
   };
 }
 
-/**
- * The first key encrypts and signs. Throws DecryptionError from `decrypt` when a value can't be decrypted.
- */
+/** The first key encrypts and signs. `decrypt` throws DecryptionError when a value can't be decrypted. */
 export function createKeyring(keys: Keys): Keyring {
   const [current, ...former] = keys;
   return {

@@ -8,9 +8,7 @@ type FromEnvironment<E> = {
   readonly type: z.ZodType<E>;
   /** The default as it would be given. When it is empty, `type` decides what an absent variable means. */
   readonly fallback: string;
-  /**
-   * The lines above the variable in .env.example. A variable without any belongs to the description above it.
-   */
+  /** The lines above the variable in .env.example. A variable without any shares the description above. */
   readonly description: readonly string[];
 };
 /** A variable that the service reads at its start, under its own name. */

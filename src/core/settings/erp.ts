@@ -54,10 +54,7 @@ export const erpSettings = {
     ),
     /** Interval of lease renewals. */
     renewMs: derived<number>(),
-    /**
-     * Delay before the first retry; it triples with each further attempt without progress, up to
-     * `retryMaxMs`.
-     */
+    /** Delay before the first retry; it triples with each attempt without progress, up to `retryMaxMs`. */
     retryBaseMs: fixed(10_000),
     retryMaxMs: fixed(1_800_000),
     /** A run fails after this many attempts in a row without progress. */
@@ -76,9 +73,7 @@ export const erpSettings = {
     dropAfterMs: fixed(60_000),
     /** How far before the high-water mark an incremental run starts to read. */
     overlapMs: fixed(600_000),
-    /**
-     * Changes in the ERP may become visible late: the high-water mark stays this far behind the ERP's clock.
-     */
+    /** Changes in the ERP may become visible late: the high-water mark stays this far behind its clock. */
     settleMs: fixed(300_000),
     /**
      * Records that were closed at most this many days ago are compared in each incremental run; 0 leaves them
@@ -90,10 +85,7 @@ export const erpSettings = {
       '7',
       'Days for which each sync run compares closed documents as it compares open ones. All others are compared once a day.',
     ),
-    /**
-     * Every record is read in full again within this many days, or within the time that a pass takes if that
-     * is longer.
-     */
+    /** Every record is read in full again within this many days, or the time of a pass if longer. */
     fullReadDays: setting(
       'SYNC_FULL_READ_DAYS',
       integer(1, 366),

@@ -34,10 +34,7 @@ export const featureSettings = {
       'Subscription mails per organization within 24 hours, and with them invitations to its portal. Deliveries beyond that fail with this reason.',
     ),
   },
-  /**
-   * DNS servers for checking customers' domains, as address or address:port; empty means the system's
-   * resolvers.
-   */
+  /** DNS servers for checking customers' domains, as address or address:port; empty: the system's. */
   dnsServers: setting(
     'DNS_SERVERS',
     refineList(isServerAddress, 'must be IP addresses, optionally with :port, separated by commas'),
@@ -69,10 +66,7 @@ export const featureSettings = {
       'Limits per message to an agent: model calls, input and output tokens over all calls (1 credit per started 1,000), tokens of earlier',
       'conversation, bytes of one tool result, seconds.',
     ),
-    /**
-     * Read and written by the model over all steps. Both together determine how many credits a message may
-     * cost.
-     */
+    /** Read and written by the model over all steps. Together they determine the credits of a message. */
     inputTokens: setting('AGENT_INPUT_TOKENS', integer(1, 10_000_000), '60000'),
     outputTokens: setting('AGENT_OUTPUT_TOKENS', integer(1, 1_000_000), '4000'),
     /** Of the conversation's earlier messages, estimated. */
@@ -95,10 +89,7 @@ export const featureSettings = {
     "A server with OpenAI's chat completions API, for example http://127.0.0.1:11434/v1, and its key if it needs one.",
   ),
   OPENAI_COMPATIBLE_API_KEY: variable(text.optional()),
-  /**
-   * The language models that agents may use in addition to the built-in one, and how their providers are
-   * reached.
-   */
+  /** The language models of agents in addition to the built-in one, and how to reach their providers. */
   models: derived<{
     /** Each as `<provider>/<model>`; the first one is the default. */
     readonly names: readonly string[];
@@ -127,10 +118,7 @@ export const featureSettings = {
   ),
   /** The built-in payment provider. */
   sandbox: {
-    /**
-     * Whether checkouts may be paid with it: invoices are then marked as paid in the ERP although no money
-     * moves.
-     */
+    /** Whether checkouts may be paid with it: the ERP's invoices are then paid although no money moves. */
     allowed: derived<boolean>(),
     /** How long its delayed outcomes take. */
     delayMs: fixed(10_000),

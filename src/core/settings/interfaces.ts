@@ -10,10 +10,7 @@ export const interfaceSettings = {
     '60',
     'Requests per minute to the management interface, per API key or user; a visitor of a portal may send twice as many to it.',
   ),
-  /**
-   * As above, of all keys and tokens of an organization together; absent: ten times as many as one of them
-   * may send.
-   */
+  /** As above, of all keys and tokens of an organization together; absent: ten times as many as of one. */
   organizationRateLimitPerMinute: setting(
     'ORGANIZATION_RATE_LIMIT_PER_MINUTE',
     integer(1, 10_000_000).optional(),
@@ -28,9 +25,7 @@ export const interfaceSettings = {
     '10000',
     'Milliseconds that a public read may take before the response is 503.',
   ),
-  /**
-   * A page of several records with more bytes of them is refused; a page of changes ends before it has more.
-   */
+  /** A page of several records with more bytes is refused; a page of changes ends before it has more. */
   maxAnswerBytes: inBytes(
     setting(
       'ANSWER_MB',
@@ -47,10 +42,7 @@ export const interfaceSettings = {
     budgetMs: fixed(600_000),
     /** Number of combinations of a filter and a sort that are tested at most. */
     maxPairs: fixed(2_000),
-    /**
-     * With at most this many records, each filter and each sort is tested once instead of in all
-     * combinations.
-     */
+    /** With at most this many records, filters and sorts are tested once instead of in all combinations. */
     smallTableRecords: fixed(10_000),
   },
   /** Load limits of the public interface in this process. */
@@ -96,10 +88,7 @@ export const interfaceSettings = {
   },
   /** How long a cached generation, API key or version state is used before its row is read again. */
   cacheTtlMs: fixed(1_000),
-  /**
-   * How long what was looked up for public requests stays trusted while the database that holds it is
-   * unreachable.
-   */
+  /** How long what was looked up for public requests stays trusted while its database is unreachable. */
   trustDuringOutageMs: inMs(
     setting(
       'TRUST_DURING_OUTAGE_SECONDS',
@@ -130,10 +119,7 @@ export const interfaceSettings = {
     anchors: inBytes(setting('ANCHOR_CACHE_MB', integer(0, 4_096), '16')),
     /** SQL statement texts; the cache of query plans gets the same size in addition. */
     statements: inBytes(setting('STATEMENT_CACHE_MB', integer(1, 4_096), '8')),
-    /**
-     * API keys, version states and generations, each cached for `cacheTtlMs`; each of the three caches gets
-     * this size.
-     */
+    /** API keys, version states, generations: size of each of the caches, which hold for `cacheTtlMs`. */
     lookups: inBytes(setting('TRUSTED_CACHE_MB', integer(1, 4_096), '8')),
     /** Verified tokens of API keys, and what each may read. */
     tokens: inBytes(setting('TOKEN_CACHE_MB', integer(1, 4_096), '24')),

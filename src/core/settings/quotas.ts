@@ -1,7 +1,4 @@
-/**
- * How many objects of each kind an organization may have at once; an operator overrides them with
- * ORGANIZATION_LIMITS.
- */
+/** How many objects of each kind an organization may have at once; ORGANIZATION_LIMITS overrides them. */
 export const defaultQuotas = {
   members: 10_000,
   invitations: 2_000,

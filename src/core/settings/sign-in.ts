@@ -13,9 +13,7 @@ export const signInSettings = {
   signIn: {
     /** With a mailed code. */
     byMail: derived<boolean>(),
-    /**
-     * With a link that the service prints: not in production, and only while its address is on this machine.
-     */
+    /** With a link that the service prints: not in production, and only while its address is loopback. */
     byLink: derived<boolean>(),
   },
   OIDC_ISSUER: variable(
@@ -45,10 +43,7 @@ export const signInSettings = {
     readonly jwksUri: string;
     /** Requested once per person for a verified e-mail address when the token carries none. */
     readonly userinfoUri: string | null;
-    /**
-     * This service's registration as a client of the provider, for sign-in in the browser; null switches
-     * sign-in off.
-     */
+    /** This service's registration as a client of the sign-in provider; null switches sign-in off. */
     readonly client: { readonly id: string; readonly secret: string | null } | null;
   } | null>(),
 };

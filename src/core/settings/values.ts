@@ -31,9 +31,7 @@ export const list = z
 export const refineList = (isItem: (text: string) => boolean, message: string) =>
   list.refine((items) => items.every(isItem), message);
 
-/**
- * The values of Express's `trust proxy`: the number of proxies in front of the service, or their addresses.
- */
+/** The values of Express's `trust proxy`: the number of proxies before the service, or their addresses. */
 export const trustedProxies = z.string().transform((text, context): boolean | number | string => {
   if (text === 'true' || text === 'false') return text === 'true';
   if (/^\d{1,2}$/.test(text)) return Number(text);
@@ -113,10 +111,7 @@ export const encryptionKeys = z.string().transform((keyList, context): Encryptio
   return keys;
 });
 
-/**
- * Whether a key is certainly not random, such as one of zeros from an example: it has at most two different
- * bytes.
- */
+/** Whether a key is certainly not random, such as zeros from an example: at most two different bytes. */
 export const isTrivialKey = ({ bytes }: EncryptionKey): boolean => new Set(bytes).size <= 2;
 
 /** For example `views=100,agents=5`; kinds that aren't listed keep their defaults. */

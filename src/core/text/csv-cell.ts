@@ -1,5 +1,4 @@
-// Cells of CSV files (RFC 4180), and which texts a spreadsheet would run as a formula when it opens such a
-// file.
+// Cells of CSV files (RFC 4180), and which texts a spreadsheet would run as a formula when it opens one.
 
 /**
  * Matches such a text. Some spreadsheets strip invisible characters first, and some accept the full-width
@@ -8,10 +7,7 @@
 export const formulaStart = /^(?:[\t\r\n]|[\s\p{Cc}\p{Cf}\p{Z}]*[=+\-@\uff1d\uff0b\uff0d\uff20])/u;
 
 export type CsvOptions = {
-  /**
-   * Prefixes texts that a spreadsheet would run as a formula with an apostrophe; numbers, times and dates are
-   * unchanged.
-   */
+  /** Prefixes texts that a spreadsheet would run as a formula with an apostrophe; others stay as they are. */
   readonly guardFormulas?: boolean;
 };
 

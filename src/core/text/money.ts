@@ -1,5 +1,4 @@
-// Exact money: integer minor units of one currency internally, decimal text in interfaces. Never a
-// floating-point number.
+// Exact money: integer minor units of one currency internally, decimal text in interfaces. No floats.
 
 /** `currency`: ISO 4217, upper case. `amountMinor`: in the currency's smallest unit, such as pence. */
 export type Money = { readonly amountMinor: bigint; readonly currency: string };
@@ -32,10 +31,7 @@ export const currencyDigits = (currency: string): number => digitsByCurrency.get
 
 const decimal = /^(-?)(\d{1,15})(?:\.(\d{1,20}))?$/;
 
-/**
- * "12.5" GBP → 1250n. Undefined when the text is no decimal number or has more decimal digits than the
- * currency.
- */
+/** "12.5" GBP → 1250n. Undefined when it is no decimal number or has more decimals than the currency. */
 export function parseAmount(text: string, currency: string): bigint | undefined {
   const [, sign = '', whole = '', fraction = ''] = decimal.exec(text) ?? [];
   const digits = currencyDigits(currency);

@@ -9,9 +9,7 @@ const minSliceLength = 262_144;
 const [quote, comma, backslash] = [0x22, 0x2c, 0x5c];
 const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/**
- * Whether an odd number of backslashes from `start` on comes right before `end`: what is there is escaped.
- */
+/** Whether an odd number of backslashes from `start` on precedes `end`: what is there is escaped. */
 function isEscapedAt(text: string, start: number, end: number): boolean {
   let before = end - 1;
   while (before >= start && text.charCodeAt(before) === backslash) before -= 1;
@@ -22,10 +20,7 @@ function isEscapedAt(text: string, start: number, end: number): boolean {
 function createStringScan() {
   let isEscaped = false;
   return {
-    /**
-     * The index of the quotation mark that ends the string which goes on at `at`, or -1 when this part
-     * doesn't end it.
-     */
+    /** The index of the quotation mark that ends the string at `at`, or -1 when this part doesn't. */
     endIn(part: string, at: number): number {
       const start: number = at + (isEscaped ? 1 : 0);
       let end = part.indexOf('"', start);
@@ -46,8 +41,7 @@ function append(array: unknown[], text: string): void {
 /**
  * Cuts the arrays in the outermost object or array into slices of whole elements. `outer` is the text with
  * each such array replaced by one that holds its index in `arrays`. Every character is in exactly one of the
- * texts, so all of them are valid JSON if the text is, and it is if they are. Null for a text whose brackets
- * don't match.
+ * texts, so all of them are valid JSON if the text is, and it is if they are. Null when brackets don't match.
  */
 async function parseArrays(
   parts: readonly string[],

@@ -15,10 +15,7 @@ export const queryMayName = (queryText: string, name: string): boolean =>
 const malformed = (message: string): AppError =>
   new AppError('BAD_REQUEST', message, { details: [{ path: '', code: 'malformed_escape', message }] });
 
-/**
- * Decodes a name, a value or a whole query string. Throws 400 `malformed_escape` unless it is percent-encoded
- * UTF-8.
- */
+/** Decodes a name, value or query string. Throws 400 `malformed_escape` unless percent-encoded UTF-8. */
 export function decodeQueryPart(part: string): string {
   // Unencoded bytes arrive as Latin-1 and would be decoded as other letters than the client meant.
   if (/[^\x21-\x7e]/.test(part)) throw malformed('The query string must be percent-encoded UTF-8');

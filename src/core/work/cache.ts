@@ -24,9 +24,7 @@ export type CacheOptions<V> = {
     readonly joinsSlowReads?: boolean;
   };
   readonly counter?: HitCounter | undefined;
-  /**
-   * The key of a value that is read, when it may be newer than the one it was read for; by default that one.
-   */
+  /** The key of a value that is read, when it may be newer than the one it was read for; by default that. */
   readonly toKey?: (value: V) => string;
   /**
    * For caches with a time to live. Whether a value is of an earlier state than another: of reads that
@@ -48,10 +46,7 @@ export type Cache<V> = {
    * which is not cached.
    */
   load(key: string, read: () => Promise<V>): Promise<V>;
-  /**
-   * Stores a value from a read that started at `readAtMs`, by default now; ignored when a newer one is
-   * cached.
-   */
+  /** Stores a value from a read that started at `readAtMs`, by default now, unless a newer one is cached. */
   put(key: string, value: V, readAtMs?: number): void;
   evict(key: string): void;
   /**
@@ -63,10 +58,7 @@ export type Cache<V> = {
   bytes(): number;
 };
 
-/**
- * `storedAtMs`: when its last read had ended, or when the value was found to be replaced, which `isOutdated`
- * says.
- */
+/** `storedAtMs`: when its last read ended, or when it was found to be replaced, as `isOutdated` says. */
 type Entry<V> = { readonly value: V; readAtMs: number; storedAtMs: number; isOutdated: boolean };
 type Reading<V> = { readonly value: Promise<V>; readonly startedAtMs: number };
 

@@ -1,20 +1,13 @@
-// Closes resources once, in the reverse order of opening, even when stopped while one of them is still being
-// opened.
+// Closes resources once, in the reverse order of opening, even when stopped while one is still being opened.
 
 export class Stopped extends Error {
   override readonly name = 'Stopped';
 }
 
 export type Lifecycle = {
-  /**
-   * Opens a resource and registers how to close it. Rejects with Stopped once `stop` was called, or with the
-   * error of `start`.
-   */
+  /** Opens a resource and registers its closing. Rejects with Stopped after `stop`, or as `start` does. */
   open<T>(start: () => Promise<T>, close: (opened: T) => Promise<unknown>): Promise<T>;
-  /**
-   * Waits for resources that are being opened, then closes all of them. Further calls return the same
-   * promise.
-   */
+  /** Waits for resources that are being opened, then closes all. Further calls return the same promise. */
   stop(): Promise<void>;
 };
 

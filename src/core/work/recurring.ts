@@ -12,15 +12,9 @@ export type Recurring = {
 };
 
 export type Poller = Recurring & {
-  /**
-   * Runs now, or once more after the run in progress, so that the run sees what happened before this call.
-   * Never rejects.
-   */
+  /** Runs now, or again after the run in progress, which then sees all from before. Never rejects. */
   tickAgain(): Promise<void>;
-  /**
-   * Resolves when the run in progress, and the one requested to follow it, has ended; undefined when there is
-   * none.
-   */
+  /** Resolves when the run in progress, and one requested to follow it, have ended; undefined without one. */
   inProgress(): Promise<void> | undefined;
 };
 

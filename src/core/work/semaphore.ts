@@ -6,9 +6,7 @@ export type SemaphoreLimits = {
   readonly maxRunning: number;
   /** Running jobs of one owner; `maxRunning` by default. */
   readonly maxRunningPerOwner?: number;
-  /**
-   * Running jobs of all owners of one group; no limit by default. An owner without a group has no such limit.
-   */
+  /** Running jobs of all owners of a group; no limit by default, nor for an owner without a group. */
   readonly groups?:
     | { readonly maxRunning: number; readonly of: (owner: string) => string | undefined }
     | undefined;
@@ -93,9 +91,7 @@ export class Semaphore {
     return this.#hasPermitFor(owner, share) ? this.#start(owner, share) : undefined;
   }
 
-  /**
-   * Rejects with one of the `errors` when too many wait, the wait takes too long, or the semaphore is closed.
-   */
+  /** Rejects with one of the `errors` when too many wait, the wait is too long, or it is closed. */
   acquire(owner: string): Promise<Release> {
     return new Promise((resolve, reject) => {
       const release = this.tryAcquire(owner);

@@ -31,9 +31,7 @@ export function createCopyDataParser(): {
   /** An incomplete message header. */
   let partialHeader: Buffer | undefined;
   return {
-    /**
-     * `rest` is set once the data have ended: the bytes after them. The payload overwrites the given bytes.
-     */
+    /** `rest` is set once the data have ended: the bytes after them. The payload overwrites given bytes. */
     take(given) {
       const bytes = partialHeader === undefined ? given : Buffer.concat([partialHeader, given]);
       partialHeader = undefined;
@@ -80,8 +78,7 @@ function replaceDataListener(source: Readable, onReadable: () => void): (rest: B
     source.off('readable', onReadable);
     source.on('data', pgListener);
     pgListener(rest);
-    // Removing the last `readable` listener doesn't resume the stream; in the next tick it has taken effect
-    // and resume() works.
+    // Removing the last `readable` listener doesn't resume the stream; in the next tick resume() works.
     process.nextTick(() => source.resume());
   };
 }

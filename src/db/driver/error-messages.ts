@@ -2,9 +2,7 @@
 // the statement before the message of pg, so no pattern is anchored to its start. The tests in test/db/driver
 // fail when a new version words them differently.
 
-/**
- * Citus reports that a connection to another node, which it had kept open, failed; the transaction is lost.
- */
+/** Citus reports that a connection to another node, kept open until then, failed; the transaction is lost. */
 export const isNodeConnectionLost = (message: string): boolean =>
   /failure on connection marked as essential/.test(message);
 
@@ -17,10 +15,7 @@ export const isConnectionLost = (message: string): boolean =>
 export const isClientClosed = (message: string): boolean =>
   /Client was closed and is not queryable/.test(message);
 
-/**
- * No connection in time: the server accepted it but didn't respond, or all connections of the pool are in
- * use.
- */
+/** No connection in time: the server accepted but didn't respond, or the pool has none to spare. */
 export const isConnectTimeout = (message: string): boolean =>
   /^timeout expired$|timeout exceeded when trying to connect|Timeout acquiring a connection/.test(message);
 

@@ -15,10 +15,7 @@ type PreparedStatements = {
   };
 };
 
-/**
- * Makes pg prepare the statement of this name again when it is next used. The caller deallocates it on the
- * server.
- */
+/** Makes pg prepare the statement again at its next use. The caller deallocates it on the server. */
 export function forgetPrepared(client: PoolClient, name: string): void {
   const { connection } = client as unknown as PreparedStatements;
   delete connection.parsedStatements[name];
@@ -35,10 +32,7 @@ type Unconnected = {
 /** The socket of a client, before and after it connects. */
 export const getStream = (client: ClientBase): Duplex => (client as unknown as Unconnected).connection.stream;
 
-/**
- * Lets a client that hasn't connected yet connect to this server, which TLS and password files then know it
- * by.
- */
+/** Lets an unconnected client connect to this server, by which TLS and password files then know it. */
 export function aimAt(
   client: ClientBase,
   { host, port }: { readonly host: string; readonly port: number },
@@ -48,10 +42,7 @@ export function aimAt(
   Object.assign(unconnected.connectionParameters, { host, port });
 }
 
-/**
- * Lets a client that hasn't connected yet send no settings when it starts: a pooler refuses those that it
- * doesn't know.
- */
+/** Lets an unconnected client send no settings at its start: poolers refuse those that they don't know. */
 export function sendNoSettings(client: ClientBase): void {
   const { connectionParameters } = client as unknown as Unconnected;
   for (const name of ['options', 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'])
@@ -77,9 +68,6 @@ export function watchMessages(
   });
 }
 
-/**
- * Lets a pool open its connections as objects of this class; the types of pg allow none whose constructor
- * takes the settings.
- */
+/** Lets a pool open its connections as this class; pg's types allow none that takes the settings. */
 export const clientOption = (Class: new (config: ClientConfig) => ClientBase) =>
   Class as unknown as NonNullable<PoolConfig['Client']>;

@@ -7,18 +7,12 @@ import type { Cluster } from './cluster.ts';
 
 export type Attached = { client: Client; socket: Socket };
 
-/**
- * Advisory lock that serializes attaching and stopping, so that no process attaches to a server that is about
- * to stop.
- */
+/** Advisory lock that serializes attaching and stopping: none attaches to a server about to stop. */
 export const GATE = 7_018_250_118;
 const PRESENT = 'portal-service presence';
 export const LEAVING = 'portal-service leaving';
 
-/**
- * Connects as `name`; `absent` without a server, `busy` while it starts or stops. Rejects with any other
- * error.
- */
+/** Connects as `name`; `absent` without a server, `busy` while it starts or stops. Rejects otherwise. */
 export async function connect(cluster: Cluster, name: string): Promise<Attached | 'absent' | 'busy'> {
   const socket = new Socket();
   const client = new Client({

@@ -39,16 +39,13 @@ const CLUSTER_OPTIONS = [
   '--no-instructions',
 ];
 
-/**
- * Creates the cluster unless it exists. Rejects when its folder belongs to another user or is open to others.
- */
+/** Creates the cluster unless it exists. Rejects when its folder is another user's or open to others. */
 export async function prepareCluster(
   dataDir: string,
   programs: Programs,
   onProgress: (step: string) => void,
 ): Promise<Cluster> {
-  // As root, reject group-writable folders too; a normal user's own group often has write permission by
-  // default.
+  // As root, reject group-writable folders too; a normal user's group often may write by default.
   await ensureSecureFolder(dataDir, 0o755, programs.account ? 0o022 : 0o002);
   const folder = path.join(dataDir, `postgres-${programs.major}`);
   await removeAbandoned(folder);

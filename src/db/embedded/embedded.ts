@@ -10,10 +10,7 @@ import { attachOrStart } from './start-server.ts';
 import { stopServer } from './stop-server.ts';
 
 export type EmbeddedDatabase = {
-  /**
-   * The cluster's superuser over a private unix socket (Windows: loopback TCP). Nothing that serves requests
-   * uses it.
-   */
+  /** The superuser, over a private unix socket (Windows: loopback TCP). Nothing that serves uses it. */
   readonly connection: ClusterConnection;
   /** Name and password for the login of the service, which the caller creates with `ensureServiceLogin`. */
   readonly serviceLogin: Cluster['serviceLogin'];

@@ -11,9 +11,7 @@ export const ownDatabaseAdvice = 'or set DATABASE_URL to your own PostgreSQL ser
 const isMissing = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
-/**
- * Whether something exists at the path, links included. Rejects with any error of lstat other than ENOENT.
- */
+/** Whether something exists at the path, links included. Rejects with errors of lstat other than ENOENT. */
 export async function exists(file: string): Promise<boolean> {
   return lstat(file).then(
     () => true,
@@ -44,10 +42,7 @@ export async function assertOwnFolder(folder: string, owner: number, forbidden: 
   }
 }
 
-/**
- * Creates `folder` unless it exists. Rejects with the error of `assertOwnFolder` when it exists but is
- * unsafe.
- */
+/** Creates `folder` unless it exists. Rejects as `assertOwnFolder` when an existing one is unsafe. */
 export async function ensureSecureFolder(folder: string, mode: number, forbidden: number): Promise<void> {
   await mkdir(path.dirname(folder), { recursive: true });
   await mkdir(folder, { mode }).catch((error: unknown) => {
@@ -65,8 +60,7 @@ export async function removeAbandoned(final: string): Promise<void> {
     const file = path.join(path.dirname(final), name);
     if (!name.startsWith(prefix) || [...inProgress].some((folder) => file.startsWith(folder))) continue;
     const builder = Number.parseInt(name.slice(prefix.length), 10);
-    // An initdb that outlived its killed parent may still be writing; what can't be removed now is removed at
-    // the next start.
+    // An initdb that outlived its killed parent may still be writing; the next start removes what remains.
     if (builder === process.pid || !isAlive(builder))
       await rm(file, { recursive: true, force: true }).catch(() => {});
   }

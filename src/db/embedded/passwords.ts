@@ -17,10 +17,7 @@ const readRules = (folder: string, account: Account | undefined): Promise<string
 /** `trust` in a line of pg_hba.conf that isn't a comment. */
 const trust = /^([^#\n]*\s)trust\b/m;
 
-/**
- * Reads a file of the user `owner`. Rejects with an Error when it is a symbolic link or belongs to another
- * user.
- */
+/** Reads a file of the user `owner`. Rejects when it is a symbolic link or belongs to another user. */
 async function readOwned(file: string, owner: number): Promise<string> {
   const handle = await open(file, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
   try {

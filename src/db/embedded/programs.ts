@@ -22,10 +22,7 @@ export type Programs = {
   account: Account | undefined;
 };
 
-/**
- * Root's folder outside the data folder. Only root can write to /var/lib, so no other user can have created
- * it before.
- */
+/** Root's folder outside the data folder. Only root can write to /var/lib, so no other user created it. */
 export const ROOT_FOLDER = '/var/lib/portal-service';
 
 /**

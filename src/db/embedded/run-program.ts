@@ -9,10 +9,7 @@ export type Account = { uid: number; gid: number };
 export const WINDOWS = process.platform === 'win32';
 export const ownUid = (): number => process.getuid?.() ?? 0;
 
-/**
- * Options for spawning PostgreSQL programs: in English, in UTC, without this process's environment (which may
- * hold secrets).
- */
+/** For PostgreSQL's programs: in English, in UTC, without this process's environment (secrets). */
 export function childOptions(account: Account | undefined) {
   const isolated = WINDOWS ? {} : { cwd: '/', env: { LC_ALL: 'C', TZ: 'UTC' } };
   return { ...account, ...isolated, windowsHide: true };

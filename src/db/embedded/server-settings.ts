@@ -23,9 +23,7 @@ const DEFAULT_SETTINGS: Record<string, string> = {
   log_timezone: 'UTC',
   log_checkpoints: 'off',
 };
-/**
- * Settings that callers can't change: only the service's user reaches the server, and only with a password.
- */
+/** Settings that callers can't change: only the service's user reaches the server, with a password. */
 const FIXED_SETTINGS = new Set([
   'data_directory',
   'hba_file',
@@ -34,9 +32,7 @@ const FIXED_SETTINGS = new Set([
   'unix_socket_directories',
 ]);
 
-/**
- * The defaults with the caller's changes. Throws when a name is no setting's, or one that can't be changed.
- */
+/** The defaults with the caller's changes. Throws for an unknown name, or one that can't be changed. */
 export function serverSettings(wanted: Record<string, string>): Record<string, string> {
   for (const name of Object.keys(wanted)) {
     if (FIXED_SETTINGS.has(name.toLowerCase()))

@@ -1,5 +1,4 @@
-// Attaches to the cluster's server, or starts one, whatever a crashed server or a crashed machine left in the
-// folder.
+// Attaches to the cluster's server, or starts one, whatever a crash of server or machine left in the folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:fs';
@@ -14,10 +13,7 @@ type StartedServer = { child: ChildProcess; log(): Promise<string> };
 
 /** How long to wait for a dead server's backends and lock files to disappear. */
 const LEFTOVERS_MS = 15_000;
-/**
- * How long a server may take for crash recovery until it accepts connections, or for flushing until it has
- * stopped.
- */
+/** How long a server may take until it accepts connections (crash recovery) or has stopped (flushing). */
 export const RECOVERY_MS = 120_000;
 const LOG_BYTES = 8 * 1024 * 1024;
 
@@ -93,8 +89,7 @@ async function spawnServer(cluster: Cluster, settings: Record<string, string>): 
   try {
     const from = (await log.stat()).size;
     const child = await withView(folder, programs.account, (view, inherited) =>
-      // Detached: Ctrl-C and the end of this process must not stop a server that other processes may be
-      // using.
+      // Detached: Ctrl-C and the end of this process must not stop a server that others may be using.
       spawn(programs.postgres, ['-D', view, ...args], {
         ...childOptions(programs.account),
         detached: true,

@@ -24,8 +24,7 @@ export async function stopServer(cluster: Cluster, presence: Attached): Promise<
     await withView(folder, programs.account, (view, inherited) =>
       runProgram(programs.pg_ctl, ['stop', '-D', view, '-m', 'fast', '-W'], programs.account, inherited),
     );
-    // pg_ctl's own waiting would mistake a server that another process starts right afterwards for the old
-    // one.
+    // pg_ctl's own waiting would mistake a server that another process starts right away for the old one.
     for (let waitedMs = 0; (await lockedBy(folder)) === pid; waitedMs += 25) {
       if (waitedMs > RECOVERY_MS)
         throw new Error(`PostgreSQL did not stop within ${RECOVERY_MS / 1000} s. See ${cluster.logFile}.`);
@@ -50,9 +49,7 @@ async function isUsed(client: Client): Promise<boolean> {
   return rowCount !== 0;
 }
 
-/**
- * Checks for up to a second, because the backends of connections that were just closed take a moment to end.
- */
+/** Checks for up to a second: the backends of connections that were just closed take a moment to end. */
 async function remainsUsed(client: Client): Promise<boolean> {
   for (let attempt = 0; attempt < 40; attempt += 1) {
     if (!(await isUsed(client))) return false;

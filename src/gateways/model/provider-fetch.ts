@@ -9,9 +9,7 @@ const maxAttempts = 3;
 const initialBackoffMs = 500;
 const retryableStatuses = new Set([429, 500, 502, 503, 504, 529]);
 
-/**
- * The wait that `Retry-After` requests, in seconds or as a date; undefined when it is absent or malformed.
- */
+/** The wait that `Retry-After` requests, in seconds or as a date; undefined when absent or malformed. */
 function retryAfterMs(response: Response, clock: Clock): number | undefined {
   const text = response.headers.get('retry-after');
   if (text === null) return undefined;
@@ -20,10 +18,7 @@ function retryAfterMs(response: Response, clock: Clock): number | undefined {
   return Number.isNaN(at) ? undefined : Math.max(0, at - clock.now().getTime());
 }
 
-/**
- * The same response; its body fails with a ModelError once it has more than `maxBytes`, counted after
- * decompression.
- */
+/** The response, whose body fails with a ModelError beyond `maxBytes`, counted after decompression. */
 function limitBody({ body, status, statusText, headers }: Response, maxBytes: number): Response {
   let bytes = 0;
   const limit = new TransformStream<Uint8Array, Uint8Array>({

@@ -61,9 +61,7 @@ type AnswerState = {
 
 /** Of one step. Each further call gets an error that the model can read. */
 const maxToolCalls = 16;
-/**
- * A step with more ends the answer: each call, run or not, is reported, stored, and sent to the model again.
- */
+/** A step with more ends the answer: each call, run or not, is reported, stored, and sent again. */
 const maxListedCalls = 400;
 const tooManyToolCalls = `Not run: a step may call at most ${maxToolCalls} tools. Call it again in the next step if it is still needed`;
 
@@ -165,10 +163,7 @@ async function* runStep(state: AnswerState): AsyncGenerator<ModelEvent, Step, un
   return { calls, messages: assistantMessages, reason };
 }
 
-/**
- * Runs the tool calls of a step concurrently; reports their results and passes them to the model in the order
- * of the calls.
- */
+/** Runs a step's tool calls concurrently; reports and passes on the results in the order of the calls. */
 async function* runToolCalls(
   { request, signal, messages }: AnswerState,
   calls: readonly ToolCall[],
@@ -219,9 +214,7 @@ async function* runSteps(state: AnswerState): AsyncGenerator<ModelEvent, void, u
   throw limitReached(`The answer exceeded its limit of ${state.request.limits.steps} steps`);
 }
 
-/**
- * `answer` throws, and `check` rejects with, ModelErrors only. `name` is the full name, `<provider>/<model>`.
- */
+/** `answer` throws, and `check` rejects with, ModelErrors only. `name` is `<provider>/<model>`. */
 export function createProviderModel(
   { clock }: { readonly clock: Clock },
   name: string,

@@ -18,10 +18,7 @@ const maxResponseBytes = 64 * 1024 * 1024;
 export const responseLimit = (maxOutputTokens: number): number =>
   Math.min(maxResponseBytes, minResponseBytes + maxOutputTokens * maxEventBytes);
 
-/**
- * What a provider may add to a request, such as instructions for tools. All other tokens have at least one
- * byte.
- */
+/** What a provider may add, such as instructions for tools. Other tokens have at least one byte each. */
 const maxAddedTokens = 4_000;
 
 /** One call of the model. */
@@ -32,9 +29,7 @@ export type Traffic = {
 };
 type Reported = { readonly inputTokens: number | undefined; readonly outputTokens: number | undefined };
 
-/**
- * By the number of bytes: what an interrupted call, or one without a usable count of the provider, has used.
- */
+/** By the number of bytes: the usage of an interrupted call, or of one whose provider reports none usable. */
 export const estimateUsage = ({ sentBytes, receivedBytes, maxOutputTokens }: Traffic): ModelUsage => ({
   inputTokens: Math.ceil(sentBytes / bytesPerToken),
   outputTokens: Math.min(maxOutputTokens, Math.ceil(receivedBytes / bytesPerToken)),

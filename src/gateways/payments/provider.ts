@@ -13,10 +13,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import type { Settings } from '../../core/settings.ts';
 import type { Money } from '../../core/text/money.ts';
 
-/**
- * Why a payment, refund or payout failed. `code` is the provider's own or `unknown`; `message` is shown to
- * users.
- */
+/** Why it failed. `code` is the provider's own or `unknown`; `message` is shown to users. */
 export type Failure = { readonly code: string; readonly message: string };
 
 export type CheckoutOrder = {
@@ -33,10 +30,7 @@ export type CheckoutOrder = {
   readonly cancelUrl: string;
   /** The service expires the session itself at this time; the provider may keep it open a while longer. */
   readonly expiresAt: Date;
-  /**
-   * This service's record of the payment, which the provider keeps with the session where it has room for it.
-   * Null: none.
-   */
+  /** This service's record of the payment, which the provider keeps if it can. Null: none. */
   readonly record: string | null;
 };
 /** The provider's page for one payment. `id` is the provider's, `url` is where the payer is sent. */
@@ -46,10 +40,7 @@ export const refundStates = ['PENDING', 'SUCCEEDED', 'FAILED', 'CANCELED'] as co
 export type RefundState = (typeof refundStates)[number];
 export type RefundSnapshot = {
   readonly id: string;
-  /**
-   * Our id if this service created the refund; null when it was created in the provider's own dashboard or by
-   * a bank.
-   */
+  /** Our id if this service created the refund; null if the provider's dashboard or a bank did. */
   readonly refundId: string | null;
   readonly amount: Money;
   readonly state: RefundState;
@@ -63,9 +54,7 @@ export type PaymentSnapshot = {
   readonly sessionId: string;
   /** The provider's id of the payment; null until the provider has created it. */
   readonly providerPaymentId: string | null;
-  /**
-   * OPEN: may still be paid. PROCESSING: paid, but the bank may still refuse it. The other three are final.
-   */
+  /** OPEN: may still be paid. PROCESSING: paid, but the bank may still refuse it. The others are final. */
   readonly state: 'OPEN' | 'PROCESSING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
   /** The amount that was received before refunds; zero until it was. */
   readonly received: Money;
@@ -86,8 +75,7 @@ export const payoutStates = ['PENDING', 'IN_TRANSIT', 'PAID', 'FAILED', 'CANCELE
 export type PayoutState = (typeof payoutStates)[number];
 /**
  * A transfer from the provider to the organization's bank account. `entries` add up to `amount`: payments are
- * positive, refunds and fees negative. `other` is the rest, such as payments of other programs that use the
- * same account.
+ * positive, refunds and fees negative. `other` is the rest, such as other programs' payments of the account.
  */
 export type PayoutSnapshot = {
   readonly id: string;
@@ -131,9 +119,7 @@ export type ProviderRefundOrder = {
   readonly reason: string | null;
 };
 
-/**
- * One organization's account at a provider. The errors of its methods are described at the top of this file.
- */
+/** One organization's account at a provider. The errors of its methods: see the top of this file. */
 export type PaymentProvider = {
   /**
    * Makes a request to verify the credentials. Rejects with `refused-credentials` when the provider refuses
@@ -198,10 +184,7 @@ export type ProviderErrorKind =
   /** Only from `createRefund`: nothing was done. */
   | 'too-much-refunded';
 
-/**
- * `message` is plain text for users and operators: no secrets, and no text of the provider that could quote
- * one.
- */
+/** `message` is plain text for users and operators: no secrets, and no provider text that may quote one. */
 export class ProviderError extends Error {
   override readonly name = 'ProviderError';
   readonly kind: ProviderErrorKind;
@@ -228,8 +211,7 @@ export type ProviderAccount = { readonly id: string; readonly secrets: unknown; 
 export type ProviderKind = {
   /**
    * The schema of `secrets` in PUT /pay/config: a strict object of texts of 1 to 500 characters, empty for a
-   * provider without credentials. The last four characters of the first one are shown as a hint if it has at
-   * least 16.
+   * provider without credentials. The last four characters of the first one are a shown hint if it has 16.
    */
   readonly secrets: ZodObject;
   /**

@@ -8,10 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
  */
 export const lingerMs = 1_000;
 
-/**
- * After the response, closes the connection for writing at once and completely after `lingerMs`. The response
- * must close it.
- */
+/** After the response, which must close it, ends writing at once and the connection after `lingerMs`. */
 export function lingeringClose({ socket }: Pick<IncomingMessage, 'socket'>): void {
   socket.destroySoon = () => {
     socket.end();

@@ -94,10 +94,7 @@ function errorResponse(
   } satisfies ResponseObject;
 }
 
-/**
- * The details with which the service really answers an invalid value, so that the examples can't become
- * outdated.
- */
+/** The details with which the service answers an invalid value, so that examples can't become outdated. */
 function listErrorDetails(schema: ZodType, value: unknown, kind?: NameKind): readonly ErrorDetail[] {
   const { error } = schema.safeParse(value, { error: validationMessage });
   return error === undefined ? [] : toErrorDetails(error, kind);

@@ -28,10 +28,7 @@ const notBuilt = `<!doctype html>
 </html>
 `;
 
-/**
- * The page and the files that it loads, by name; undefined when they aren't there, or were replaced while
- * they were read.
- */
+/** The page and its files, by name; undefined when they aren't there or were replaced while being read. */
 function readBuilt(folder: string): { page: string; files: ReadonlyMap<string, Asset> } | undefined {
   try {
     const assets = path.join(folder, 'assets');

@@ -1,6 +1,5 @@
 // The page behind the link in an invitation mail: one static shell for every invitation. The token is in the
-// URL fragment, which browsers never send to a server; the page's script sends it once, when the person
-// accepts.
+// URL fragment, which browsers never send to a server; the page's script sends it once, on acceptance.
 import path from 'node:path';
 import type { RequestHandler } from 'express';
 import { type PageAssets, webFolders } from './page-assets.ts';

@@ -15,9 +15,7 @@ import type { FailureLimit } from '../failure-limit.ts';
 import type { PageAssets } from './page-assets.ts';
 import { renderSmallPage, type SmallPageFiles, setPrivatePageHeaders } from './small-page.ts';
 
-/**
- * Formats the amount with exactly the decimal places that it has; the string is never converted to a number.
- */
+/** Formats the amount with exactly its own decimal places; the string is never converted to a number. */
 const shownAmount = (amount: string, currency: string): string => {
   const digits = amount.split('.')[1]?.length ?? 0;
   const format = new Intl.NumberFormat('en-GB', {
@@ -125,10 +123,7 @@ function listTargets(session: PaySession | undefined): string {
   return [...new Set(["'self'", ...targets])].join(' ');
 }
 
-/**
- * The URL is the credential: other sites must not learn it, while this page's own forms must send their
- * origin.
- */
+/** The URL is the credential: other sites must not learn it; this page's own forms must send their origin. */
 const setHeaders = (res: Response, session: PaySession | undefined): void =>
   setPrivatePageHeaders(res, listTargets(session));
 

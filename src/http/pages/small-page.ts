@@ -1,5 +1,4 @@
-// Pages rendered for one person, whose address is often a secret that grants access: no script, no caching,
-// no indexing.
+// Pages for one person, whose address is often a secret that grants access: no script, caching or indexing.
 import type { Response } from 'express';
 import { escapeHtml } from '../../core/text/escape-html.ts';
 

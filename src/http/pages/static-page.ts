@@ -85,10 +85,7 @@ export function serveAssets(assets: ReadonlyMap<string, Asset>, version: string)
   };
 }
 
-/**
- * Serves the file with `{{assets}}` replaced by the base URL of its assets. Throws when the file can't be
- * read.
- */
+/** Serves the file with `{{assets}}` replaced by its assets' base URL. Throws when it can't be read. */
 export const servePage = (file: string, assetsAddress: string): RequestHandler =>
   serveText(readFileSync(file, 'utf8').replaceAll('{{assets}}', assetsAddress));
 

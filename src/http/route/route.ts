@@ -60,10 +60,7 @@ export type EventChannel = {
   readonly signal: AbortSignal;
   /** The id of the last event the client saw (`Last-Event-ID`); null for a new stream. */
   readonly lastEventId: string | null;
-  /**
-   * Waits for notifications about a topic, sent by NOTIFY on `streams`. `next` rejects once `signal` is
-   * aborted.
-   */
+  /** Waits for notifications (NOTIFY on `streams`) about a topic. `next` rejects when `signal` aborts. */
   subscribe(topic: string): { next(): Promise<void>; end(): void };
   /**
    * Waits while the client reads slowly (backpressure). Rejects once `signal` is aborted, or when the event
@@ -80,8 +77,7 @@ export type Stream<C, I> = {
   readonly resultEvent?: string;
   /**
    * Sends events until there are no more. An error thrown before the first event becomes an ordinary error
-   * response. Resolves with what the handler would have returned, so that it can be stored under the
-   * Idempotency-Key.
+   * response. Resolves with what the handler would have returned, to be stored under the Idempotency-Key.
    */
   run(ctx: C, input: I, channel: EventChannel): Promise<unknown>;
 };
@@ -107,10 +103,7 @@ export type Download<C, I> = {
   readonly description: string;
   /** Of the CSV file. */
   readonly example: string;
-  /**
-   * HEAD has the headers of the file when the client asks for it, as exports of the public interface do;
-   * JSON's otherwise.
-   */
+  /** HEAD has the headers of the file when asked for it, as the public exports do; otherwise JSON's. */
   readonly servesHead?: true;
   /** Its files have an entity tag, so that one that broke off can be continued. */
   readonly resumes?: true;
@@ -142,17 +135,12 @@ export type Route = Operation & {
   readonly response: z.ZodType | undefined;
   readonly stream: Stream<CallerCtx, unknown> | undefined;
   readonly download: Download<CallerCtx, unknown> | undefined;
-  /**
-   * Parses strictly and reports all problems at once. Throws 400 for the path and the query, 422 for the
-   * body.
-   */
+  /** Parses strictly and reports all problems at once. Throws 400 for path and query, 422 for the body. */
   parse(raw: RawInput): unknown;
   handle(ctx: CallerCtx, input: unknown): Promise<unknown>;
 };
 
-/**
- * A request without a credential. `rawBody` holds the bytes as received: a webhook's signature covers them.
- */
+/** A request without a credential. `rawBody`: the bytes as received, which a webhook's signature covers. */
 export type PublicCall = {
   readonly params: Readonly<Record<string, string>>;
   readonly rawBody: Buffer;

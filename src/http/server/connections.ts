@@ -18,10 +18,7 @@ type Connection = {
   /** The last request, until its response is complete. */
   last: HttpExchange | undefined;
   unanswered: number;
-  /**
-   * Checks left before a client that reads nothing is cut off. Counted in checks, so a late check is to the
-   * client's benefit.
-   */
+  /** Checks until a client that reads nothing is cut off; counted, so that a late check does no harm. */
   checksLeft: number | undefined;
 };
 /** The open connections. */

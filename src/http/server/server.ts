@@ -16,10 +16,7 @@ export type ServerLimits = SlowClientLimits & {
   readonly maxConnections: number;
   /** How long a connection may stay idle between requests. */
   readonly keepAliveTimeout: number;
-  /**
-   * How long the request line and the headers may take, from connecting or from the end of the previous
-   * request.
-   */
+  /** How long request line and headers may take, from connecting or the end of the previous request. */
   readonly headersTimeout: number;
   /** How long a complete request may take to arrive. */
   readonly requestTimeout: number;
@@ -40,9 +37,7 @@ const defaultLimits: ServerLimits = {
   readTimeoutMs: 60_000,
   minBytesPerSecond: 16_384,
 };
-/**
- * Pipelined requests of one connection that have no response yet. Node.js starts each as soon as it arrives.
- */
+/** Pipelined requests of a connection without a response yet. Node.js starts each as soon as it arrives. */
 const maxUnanswered = 100;
 /** TCP keep-alive: the operating system probes idle connections, so those of vanished clients are closed. */
 const keepAliveProbes = { keepAlive: true, keepAliveInitialDelay: 60_000 };
@@ -68,10 +63,7 @@ export function createHttpServer(
   return { server, connections };
 }
 
-/**
- * Requests are tracked per connection: one collection of all responses cost each of them some 40 µs of
- * garbage collection.
- */
+/** Tracked per connection: one collection of all responses cost each some 40 µs of garbage collection. */
 function trackConnections(server: Server, log: Log): Connections {
   const connections: Connections = new Map();
   server.on('connection', (socket) => {

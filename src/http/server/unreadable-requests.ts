@@ -30,10 +30,7 @@ const refusals: Readonly<Record<string, AppError>> = {
 };
 const unreadable = requestError("The request can't be read as HTTP", 'malformed_request');
 
-/**
- * The complete response. The connection is closed after it, since the start of a next request can't be
- * determined.
- */
+/** The complete response. It closes the connection, since the next request's start can't be determined. */
 function responseText(error: AppError, requestId: string): string {
   const body = JSON.stringify(errorBody(error, requestId));
   return [

@@ -28,10 +28,7 @@ const LoginQuery = z.strictObject({
   with: z.literal('provider').optional(),
 });
 
-/**
- * Renders errors of /auth as an HTML page for browsers; for programs the next error handler sends the usual
- * body.
- */
+/** Renders errors of /auth as an HTML page for browsers; programs get the usual body. */
 function errorPage(ctx: Ctx, files: SmallPageFiles): ErrorRequestHandler {
   return (error: unknown, req, res, next) => {
     if (res.headersSent || !wantsPage(req)) return next(error);
@@ -71,10 +68,7 @@ const logout =
     res.status(204).end();
   };
 
-/**
- * Whether sign-in is configured, and who is signed in. Needs no credential, so that a page may call it before
- * sign-in.
- */
+/** Whether sign-in is configured, and who is signed in. Without a credential, for pages before sign-in. */
 const serveSession =
   (ctx: Ctx, failures: FailureLimit): RequestHandler =>
   async (req, res) => {

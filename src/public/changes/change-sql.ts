@@ -46,10 +46,7 @@ type ChangeSource = {
   readonly idType: string;
 };
 
-/**
- * Condition for rows of one kind that come after the position. Within a generation, records come before
- * deletions.
- */
+/** Rows of one kind that come after the position. Within a generation, records precede deletions. */
 function afterSql({ alias, kind, idType }: ChangeSource, after: ChangePosition | null, bind: Bind): string {
   if (after === null) return 'true';
   const generation = bind(after.generation, 'bigint');
@@ -102,17 +99,14 @@ function wholeSources({ ref: { schema }, plan, recordType, bind }: Written): Sou
   };
 }
 
-/**
- * A record that isn't shown now left the scope with the last of its changes before which it was in the scope.
- */
+/** A record not shown now left the scope with the last of its changes before which it was in it. */
 function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope, bind }: Written): Sources {
   const columns = plan.endpoint.scope.map(({ column }) => column);
   const conditions = scope.map((part) => part.text(bind));
   const shown = conditions.join(' and ');
   const before = columns.map(({ column, type }) => {
     const value = column === 'id' ? 'c.id' : `c.before ->> ${escapeLiteral(column)}`;
-    // In other record types a column of this name may have another type, and conditions are evaluated in any
-    // order.
+    // In other record types such a column may have another type, and conditions are evaluated in any order.
     return `(case c.record_type when ${recordType} then ${value} end)::${sqlTypes[type]} as ${quoteIdentifier(column)}`;
   });
   const after = afterSql({ alias: 'c', kind: 'delete', idType: 'text' }, plan.after, bind);
@@ -185,10 +179,7 @@ from ${state} cross join (select coalesce(string_agg(change, ','), '') as change
 left join (select * from page order by n desc limit 1) as l on true where s.record_type = ${recordType}`,
   );
 
-/**
- * As `changesStatement`, with the changes in pieces (`PieceRow`): as many as have at most `maxBytes`, at
- * least one.
- */
+/** As `changesStatement`, in pieces (`PieceRow`): as many as fit into `maxBytes`, at least one. */
 export const largeChangesStatement = (ref: TableRef, plan: ChangePlan, maxBytes: number): Statement =>
   pageStatement(
     'large changes',

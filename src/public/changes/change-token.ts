@@ -18,18 +18,13 @@ export type ChangeCursor = {
    * deletions do not concern it.
    */
   readonly floor: string;
-  /**
-   * The generation that the client's last page was read from: it knows nothing newer. A failover may lose it.
-   */
+  /** The generation of the client's last page: it knows nothing newer. A failover may lose it. */
   readonly seen: string;
   /** Identifies the table without revealing its epoch. */
   readonly epochMark: string;
   /** Identifies the content of the version. Undefined in tokens of earlier versions of this service. */
   readonly contentMark: string | undefined;
-  /**
-   * Identifies the rows, fields and masks of the reader (`ReadableEndpoint.reach`). Undefined for readers
-   * without limits.
-   */
+  /** Identifies the reader's rows, fields and masks (`ReadableEndpoint.reach`). Undefined without limits. */
   readonly reachMark: string | undefined;
 };
 

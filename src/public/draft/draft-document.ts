@@ -8,10 +8,7 @@ import { recordWords, resourceName } from './names.ts';
 import { proposeEndpoint } from './propose-endpoint.ts';
 import { proposeFields } from './propose-fields.ts';
 
-/**
- * One endpoint per record type, in their order; a record type whose fields are all empty in the sample has
- * none.
- */
+/** One endpoint per record type, in their order; none where all fields are empty in the sample. */
 export function draftDocument(drafts: readonly DraftSource[], available: Available): SchemaDocument {
   const taken = new Set<string>();
   const named = drafts.map((draft) => {

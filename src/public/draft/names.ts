@@ -1,5 +1,4 @@
-// Names for a proposed definition: from the ERP's labels, in the forms that the rules for definitions allow.
-// Pure.
+// Names for a proposed definition: from the ERP's labels, in the forms that definitions allow. Pure.
 
 import { toSuffix } from '../version/operators.ts';
 import { operators } from '../version/schema-document.ts';

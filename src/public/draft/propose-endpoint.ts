@@ -130,10 +130,7 @@ function byInterest(a: Usable, b: Usable): number {
   return computePenalty(a) - computePenalty(b);
 }
 
-/**
- * Fields of one role that are chosen before the remaining fields of any role, so that no role crowds out the
- * others.
- */
+/** How many fields of a role are chosen before all other fields, so that no role crowds out the others. */
 const maxFirst = (role: Role): number => (role === 'money' ? 3 : 2);
 
 /** At most `limit` in the order of the roles, in the order of the fields. */

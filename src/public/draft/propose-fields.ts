@@ -33,9 +33,7 @@ const derivedName = (field: DescribedField, all: readonly DescribedField[]): Des
       syncable && /^display[A-Z]/.test(name) && name.slice('display'.length).toLowerCase() === field.name,
   );
 
-/**
- * The words of the label. A custom field that has none is called by its name without the prefix of the ERP.
- */
+/** The words of the label. A custom field without a label is called by its name without the ERP's prefix. */
 const labelWords = ({ name, label, custom }: DescribedField): string[] => {
   const prefix = /^[a-z]+_(?=.)/i.exec(name)?.[0] ?? '';
   return splitWords(custom && label === name ? name.slice(prefix.length) : label);
@@ -167,10 +165,7 @@ export function proposeFields(
   ];
 }
 
-/**
- * Each scopable field takes two indexes: the references to proposed resources come first, and custom ones
- * last.
- */
+/** A scopable field takes two indexes: references to proposed resources come first, custom ones last. */
 function withScopes(fields: readonly Proposed[]): Proposed[] {
   const computePenalty = ({ refersTo, field }: Proposed): number =>
     (refersTo === null ? 2 : 0) + (field.custom ? 1 : 0);

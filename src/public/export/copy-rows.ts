@@ -37,8 +37,7 @@ export type RowWriter = {
   readonly head: Buffer;
   /**
    * Takes the next chunk, cut anywhere, and yields the complete rows in chunks of about 64 KiB. Keeps no
-   * reference to its input. The yielded chunks share one buffer: each must be consumed before the next is
-   * requested.
+   * reference to its input. Yielded chunks share one buffer: consume each before the next.
    */
   write(chunk: Uint8Array): Generator<Buffer, void, undefined>;
 };

@@ -64,8 +64,7 @@ export function copyStatement(
   const rangeSql = (bounds: readonly string[], order: string): string => {
     const selected = `${schema}.${quoteIdentifier(table)} as t${whereSql([...texts, ...bounds])}`;
     const sorted = `from ${testsLines(plan) ? `(select * from ${selected} offset 0) as t` : selected} order by ${order}`;
-    // Lines are built after the sort, so that it moves less data; for bare columns the subquery costs a
-    // tenth.
+    // Lines are built after the sort, which then moves less; for bare columns the subquery costs a tenth.
     return plan.fields.some(({ kind }) => kind === 'lines')
       ? `select ${sql} from (select * ${sorted} offset 0) as t order by ${order}`
       : `select ${sql} ${sorted}`;

@@ -207,8 +207,7 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   try {
     await (isGzip ? sendGzip(rows, res) : sendPlain(rows, res, job.signal));
   } catch {
-    // When the client disconnected or was cut off there is nothing to report: the reason of a cut is in the
-    // log.
+    // When the client disconnected or was cut off there is nothing to report: the log has a cut's reason.
     const failure = rows.failure();
     if (sqlState(failure) === queryCanceled) logCut(job, rows, 'time limit');
     else if (failure !== undefined) throw failure;
@@ -218,10 +217,7 @@ async function sendSnapshot(job: ExportJob, snapshot: Snapshot): Promise<void> {
   }
 }
 
-/**
- * Settles with the write, or rejects when the client disconnects: not every write to a broken connection
- * calls back.
- */
+/** Settles with the write, or rejects when the client disconnects: a broken write may never call back. */
 const writeWhileOpen = (
   gone: AbortSignal,
   write: (callback: (error?: Error | null) => void) => void,

@@ -25,10 +25,7 @@ export type Snapshot = {
   readonly backend: number;
   readonly table: TableRef;
   readonly freshness: Freshness;
-  /**
-   * Returns the connection to the pool; use `destroy` unless the transaction was committed. Both are
-   * idempotent.
-   */
+  /** Returns the connection to the pool; use `destroy` unless it was committed. Both are idempotent. */
   release(): void;
   destroy(): void;
 };
@@ -37,10 +34,7 @@ const ignore = (): void => undefined;
 
 type Lent = Pick<Snapshot, 'client' | 'release' | 'destroy'>;
 
-/**
- * Takes a connection that the signal destroys. Rejects with the error of PostgreSQL or the reason of the
- * signal.
- */
+/** Takes a connection that the signal destroys. Rejects with PostgreSQL's error or the signal's reason. */
 async function lend(pool: Pool, signal: AbortSignal): Promise<Lent> {
   const client = await pool.connect();
   // The connection may break between two statements; the next one reports it. An unhandled event would end
@@ -64,10 +58,7 @@ async function lend(pool: Pool, signal: AbortSignal): Promise<Lent> {
 type Limits = { readonly limitMs: number; readonly signal: AbortSignal };
 type Isolation = 'repeatable read' | 'read committed';
 
-/**
- * Runs `work` on a connection from the pool, in a transaction that remains open; a failure destroys the
- * connection.
- */
+/** Runs `work` on a connection, in a transaction that remains open; a failure destroys the connection. */
 async function begin<T>(
   pool: Pool,
   isolation: Isolation,
@@ -113,10 +104,7 @@ async function readState(
   return toFreshness(rows[0]);
 }
 
-/**
- * Where an export reads: on a replica or, once it failed there, on the primary. `endsAtMs`: when its time
- * limit is over.
- */
+/** Where an export reads: a replica or, once that failed, the primary. `endsAtMs`: its time limit's end. */
 export type SnapshotSource = { reader: Reader; isReplica: boolean; endsAtMs?: number };
 
 /**
@@ -162,10 +150,7 @@ export async function openSnapshot(
   });
 }
 
-/**
- * A snapshot of a replica, with the lock of its table on the primary; undefined when the primary must be
- * read.
- */
+/** A replica's snapshot, with the table's lock on the primary; undefined if the primary must be read. */
 async function openOnReplica(
   primary: Pool,
   reader: Reader,
@@ -208,10 +193,7 @@ async function openOnReplica(
   }
 }
 
-/**
- * Locks the table on the primary, without a snapshot, so that nothing there is kept for it. `release` is
- * idempotent.
- */
+/** Locks the table on the primary, without a snapshot: nothing is kept for it. `release` is idempotent. */
 const holdLock = (
   primary: Pool,
   table: TableRef,

@@ -39,10 +39,7 @@ export type PublicExchange = PendingResponse & {
   readonly domain: OwnDomain | undefined;
   /** Values of the session cookie; it grants access to descriptions, never to records. */
   sessions(): readonly string[];
-  /**
-   * Counts the request against the key's organization. Rejects with 503 when that is at its share of this
-   * process.
-   */
+  /** Counts the request against its organization. Rejects with 503 at that one's share of this process. */
   admitCaller(key: FoundApiKey): Promise<never> | undefined;
   /** Called once the version exists and, with a non-empty `resource`, once that resource of it exists. */
   onTarget(version: string, resource: string): void;
@@ -72,9 +69,7 @@ export type Representation =
   | typeof workbookType
   | 'summary/x-ndjson';
 
-/**
- * The response media type among those offered, the default first. Throws 406 when the client accepts none.
- */
+/** The response media type among those offered, the default first. Throws 406 when none is accepted. */
 export function negotiateMediaType<T extends string>(req: IncomingMessage, offered: readonly [T, ...T[]]): T {
   const chosen = chooseMediaType(req.headers, offered);
   if (chosen !== undefined) return chosen;
@@ -139,10 +134,7 @@ const withoutRelated = (freshness: Freshness): ReadStates => ({ freshness, relat
 /** Whether If-Match asks for one state: what is cached may be a second older than what would be read. */
 const asksForOneState = ({ req }: PublicExchange): boolean => req.headers['if-match'] !== undefined;
 
-/**
- * Sends 304 when the cached freshness shows that the client is up to date. Rejects with 503 when nothing is
- * synced.
- */
+/** Sends 304 when the cached freshness shows the client up to date. Rejects with 503 if nothing is synced. */
 export async function sendNotModifiedIfFresh(
   read: ReadContext,
   kind: Representation,
@@ -173,10 +165,7 @@ function sendIfNotModified(
   return true;
 }
 
-/**
- * The reader of this request, which keeps the permit of a large read until the response is sent or the client
- * has gone.
- */
+/** The request's reader, which keeps the permit of a large read until the response ends. */
 export const readerFor = ({ reader, exchange: { res } }: ReadContext): Reader => ({
   ...reader,
   holdLarge: (permit) => {

@@ -56,9 +56,7 @@ export const acceptsMark = ({ accept = '' }: IncomingHttpHeaders): boolean =>
 export const knownTags = (headers: IncomingHttpHeaders): readonly string[] =>
   tagsIn(headers['if-none-match'], /"[\x21\x23-\x7e\x80-\xff]*"/g);
 
-/**
- * The strong entity tags of If-Match, which alone can match; `*` matches any. Undefined without the header.
- */
+/** The strong entity tags of If-Match, which alone match; `*` matches any. Undefined without the header. */
 export const requiredTags = ({ 'if-match': header }: IncomingHttpHeaders): readonly string[] | undefined =>
   header === undefined ? undefined : tagsIn(header, /(?<!W\/)"[\x21\x23-\x7e\x80-\xff]*"/g);
 

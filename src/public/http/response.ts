@@ -38,10 +38,7 @@ type Coding = 'identity' | 'gzip';
 export const computeEtag = (identity: Identity, coding: Coding): string =>
   `"${hash('sha256', JSON.stringify([rendererRevision, coding, ...identity]), 'base64url').slice(0, 27)}"`;
 
-/**
- * A request and the headers collected for its response: alternating names and values, written together with
- * the status.
- */
+/** A request and its response's headers so far: names and values alternate, written with the status. */
 export type PendingResponse = {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
@@ -181,10 +178,7 @@ export function addCacheHeaders({ headers }: PendingResponse): void {
   headers.push('Cache-Control', 'private, no-cache');
 }
 
-/**
- * The freshness of the fields that the endpoint and the embedded records show. None of it is part of the
- * entity tag.
- */
+/** The freshness of the fields that endpoint and embedded records show; no part of the entity tag. */
 export function addFreshness(
   { headers }: PendingResponse,
   freshness: Freshness,

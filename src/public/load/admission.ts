@@ -12,9 +12,7 @@ import type { NodeOf } from './placements.ts';
 
 const retryAfterSeconds = 1;
 
-/**
- * More concurrent statements than this do not raise throughput; they only delay other users of the database.
- */
+/** More concurrent statements don't raise throughput; they only delay other users of the database. */
 const readsPerProcessor = 2;
 
 /**
@@ -101,9 +99,7 @@ export function createSavedQueryQueue({ db, settings }: Pick<Ctx, 'db' | 'settin
  */
 export type RunLookup = <T>(owner: string, lookup: () => Promise<T>) => Promise<T>;
 
-/**
- * Owner of the lookups of callers who are not authenticated yet: together they have one share of the queue.
- */
+/** Owner of the lookups of callers who are not authenticated yet: together they have one share. */
 export const unauthenticated = '';
 
 /**

@@ -1,5 +1,4 @@
-// Describes the record and the parameters of one resource in OpenAPI 3.1, from its definition and the types
-// it is bound to.
+// Describes a resource's record and parameters in OpenAPI 3.1, from its definition and bound types.
 import type { oas31 } from 'openapi3-ts';
 import { elementType, isDated, isListType, isNumeric, type ListType } from '../../warehouse/columns.ts';
 import { boundSource } from '../version/bind.ts';
@@ -255,10 +254,7 @@ export function filterParameter(
   };
 }
 
-/**
- * The type of a field of lines by its full name, `<lines>.<field>`; undefined for another name and while it
- * isn't bound.
- */
+/** The type of `<lines>.<field>`, a field of lines; undefined for another name and while unbound. */
 function lineType(
   { fields, recordType }: EndpointDefinition,
   bindings: Bindings,

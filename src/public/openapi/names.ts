@@ -104,10 +104,7 @@ const withSummary = ({ operations, components }: Names, plural: string, singular
   components: { ...components, summary: `${singular}Summary`, summaryRow: `${singular}SummaryRow` },
 });
 
-/**
- * What to call an endpoint, best first: when a name is taken, `getInvoicesRecord` instead of `getInvoice`,
- * and then numbers.
- */
+/** What to call an endpoint, best first: `getInvoicesRecord` if `getInvoice` is taken, then numbers. */
 function* candidates(plural: string, singular: string, hasSummary: boolean): Generator<Names, never> {
   const named = (all: string, one: string): Names =>
     hasSummary ? withSummary(buildNames(all, one), all, one) : buildNames(all, one);

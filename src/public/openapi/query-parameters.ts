@@ -130,10 +130,7 @@ export const formatParameters: readonly Parameter[] = [
   },
 ];
 
-/**
- * What `sort` takes where combinations are declared: fields, fields in descending order, and the
- * combinations.
- */
+/** What `sort` takes where combinations are declared: fields, either way, and the combinations. */
 export const sortChoices = ({ sorts, sortSets = [] }: Pick<EndpointDefinition, 'sorts' | 'sortSets'>) =>
   sortSets.length === 0
     ? [...sorts]

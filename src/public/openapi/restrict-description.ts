@@ -36,9 +36,7 @@ const refPattern = /^#\/components\/([^/]+)\/([^/]+)$/;
 const parseRefName = (reference: unknown): string =>
   (typeof reference === 'string' && refPattern.exec(reference)?.[2]) || '';
 
-/**
- * Adds the names of the components that a value refers to, directly or through others, as `<kind>/<name>`.
- */
+/** Adds the names of the components that a value refers to, also through others, as `<kind>/<name>`. */
 function collectRefs(value: unknown, components: Components, found: Set<string>): void {
   if (typeof value !== 'object' || value === null) return;
   for (const [key, part] of Object.entries(value)) {
@@ -52,9 +50,7 @@ function collectRefs(value: unknown, components: Components, found: Set<string>)
   }
 }
 
-/**
- * The list of changes from the version before names resources and fields; it is the last part of the text.
- */
+/** The list of changes from the version before, which names resources and fields, is the end of the text. */
 function withoutChanges(text: string): string {
   const at = text.lastIndexOf('\n\n## Changes from ');
   return at === -1 ? text : text.slice(0, at);
@@ -98,9 +94,7 @@ function fieldSchema(value: Schema, field: OutputField): Schema {
 const isWhole = (endpoint: ReadableEndpoint): boolean =>
   endpoint.key === endpoint.contentKey && readableRelations(endpoint).length === endpoint.relations.size;
 
-/**
- * The record with the fields that the reader sees, as it sees them, and the related records that it may read.
- */
+/** The record with the fields as the reader sees them, and the related records that it may read. */
 function restrictRecord(record: unknown, endpoint: ReadableEndpoint): Schema {
   const { properties, ...rest } = object.parse(record);
   const { id = {} } = properties;
@@ -172,8 +166,7 @@ function rowName(paths: z.infer<typeof document>['paths'], resource: string): st
 /**
  * The text of a description with nothing but what these endpoints have: their paths and tags, their fields,
  * filters and sorts, masked fields as text, and the components that those use. The list of changes is left
- * out, because it has names of both versions. Throws a ZodError for a text that is no description of a
- * version.
+ * out, because it has names of both versions. Throws a ZodError for a text that is none.
  */
 export function restrictDescription(text: string, readable: readonly ReadableEndpoint[]): string {
   const { info, tags, paths, components, ...rest } = document.parse(JSON.parse(text));

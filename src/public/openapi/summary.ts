@@ -224,10 +224,7 @@ function ownParameters(endpoint: EndpointDefinition, groups: readonly string[]):
   ];
 }
 
-/**
- * Empty when the records have no currency, or no amounts are computed. It names no field, which a reader may
- * not have.
- */
+/** Empty without a currency or computed amounts. It names no field, which a reader may not have. */
 function currencyNote(endpoint: EndpointDefinition, bindings: Bindings): string {
   const money =
     (Object.hasOwn(bindings, endpoint.recordType) ? bindings[endpoint.recordType] : undefined) ?? {};
@@ -251,10 +248,7 @@ export type SummaryDescribed = {
   readonly ifNoneMatch: oas31.ReferenceObject;
 };
 
-/**
- * Adds the path `/summary` of a resource and its components to the document; nothing for an endpoint without
- * a summary.
- */
+/** Adds `/summary` of a resource and its components to the document; nothing without a summary. */
 export function addSummary(builder: oas31.OpenApiBuilder, described: SummaryDescribed): void {
   const { version, endpoint, bindings, names, filters, ifNoneMatch } = described;
   const { summary, summaryRow } = names.components;

@@ -23,10 +23,7 @@ import { readWhole } from '../version/narrow.ts';
 /** Slower reads are repeated this often, in case only the cache was cold. */
 const repeats = 2;
 
-/**
- * The statement of a page, and one that finds the same records and writes only the first: for a page too
- * large for one text.
- */
+/** A page's statement, and one for pages too large for one text: the same records, only the first written. */
 export type ProvedPage = { readonly page: Statement; readonly large: Statement };
 
 export const provedPage = (
@@ -39,10 +36,7 @@ export const provedPage = (
   large: largeListStatement(tableRef, plan, ranges, withTotal, 0),
 });
 
-/**
- * The costliest summaries by this group, without and with numbers of different values; empty for an unknown
- * group.
- */
+/** The costliest summaries by this group, without and with distinct counts; empty for an unknown group. */
 export const provedSummaries = (
   tableRef: TableRef,
   endpoint: CompiledEndpoint,
@@ -105,10 +99,7 @@ export async function runFirst(ctx: TenantCtx, page: ProvedPage): Promise<{ rows
   return run().catch((error: unknown) => (sqlState(error) === queryCanceled ? run() : Promise.reject(error)));
 }
 
-/**
- * `byIndex`: whether PostgreSQL read the table through indexes only; `found`: number of records that the page
- * has.
- */
+/** `byIndex`: PostgreSQL read the table through indexes only; `found`: number of records of the page. */
 export type Measured = { readonly ms: number; readonly byIndex: boolean; readonly found: number };
 
 /**
@@ -140,10 +131,7 @@ export async function measure(
   return { ms: bestMs, byIndex, found };
 }
 
-/**
- * Whether a node of the plan, at any depth, scans the whole table. Citus has the plans of its nodes deep
- * within its own.
- */
+/** Whether the plan scans the whole table at any depth; Citus has its nodes' plans deep within its own. */
 function readsWhole(plan: unknown, table: string): boolean {
   if (typeof plan !== 'object' || plan === null) return false;
   const { 'Node Type': type, 'Relation Name': relation } = plan as {

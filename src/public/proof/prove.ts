@@ -44,15 +44,9 @@ export type Trial = {
   readonly rows: number;
   /** Milliseconds for the first page when its total is known, planning included. */
   readonly ms: number;
-  /**
-   * The same with the total still to be counted, in the default sort: what the first client after a sync
-   * waits.
-   */
+  /** The same with the total to be counted, in the default sort: the first client's wait after a sync. */
   readonly firstMs: number;
-  /**
-   * Whether PostgreSQL read the table through indexes only; for a small table it may choose a sequential
-   * scan.
-   */
+  /** Whether the table was read through indexes only; PostgreSQL may scan a small one sequentially. */
   readonly byIndex: boolean;
 };
 export type PairReport = Pair & { readonly trials: readonly Trial[] };
@@ -75,9 +69,7 @@ export type CostlyRead = Pair & {
 };
 
 export type Proof = {
-  /**
-   * All pairs of the version. Fewer are measured when there are few records, too many pairs, or no time left.
-   */
+  /** All pairs of the version. Fewer are measured with few records, too many pairs, or no time left. */
   readonly total: number;
   readonly pairs: readonly PairReport[];
   readonly timedOut: readonly TimedOut[];
@@ -89,10 +81,7 @@ export type Proof = {
 
 export type ProofOptions = {
   readonly maxPairs: number;
-  /**
-   * Resources with at most this many records get only the first pairs: reading all of them takes milliseconds
-   * anyway.
-   */
+  /** Resources with at most this many records get only the first pairs: reading all takes milliseconds. */
   readonly smallTableRecords: number;
   readonly budgetMs: number;
   /** Slower reads are repeated, so that a cold cache is not reported as a slow read. */
@@ -120,10 +109,7 @@ type ProofRun = {
   readonly costly: CostlyRead[];
 };
 
-/**
- * Rejects when the database is unavailable or `signal` aborts; reads that are too slow are reported in the
- * result.
- */
+/** Rejects when the database is unavailable or `signal` aborts; the result reports reads that were slow. */
 export async function proveVersion(
   ctx: TenantCtx,
   document: SchemaDocument,
@@ -212,10 +198,7 @@ async function readTable({ ctx, tables }: Pick<ProofRun, 'ctx' | 'tables'>, reco
   });
 }
 
-/**
- * A run may swap the table in between: everything learned about the old table is then discarded and learned
- * again.
- */
+/** When a run swaps the table in between, what was learned about the old one is discarded. */
 async function tryPair(run: ProofRun, pair: Pair): Promise<Trial[]> {
   const endpoint = run.endpoints.get(pair.resource);
   if (endpoint === undefined) return [];
@@ -253,9 +236,7 @@ const createSampler =
     );
   };
 
-/**
- * The plan of the request as a client would send it; undefined for a value that the interface would reject.
- */
+/** The plan of the request as a client would send it; undefined for a value that would be rejected. */
 function planTrial(endpoint: CompiledEndpoint, pair: Pair, texts: readonly string[]) {
   const { filter, scope, sort, order } = pair;
   const query = new Map<string, readonly string[]>();

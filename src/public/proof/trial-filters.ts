@@ -23,9 +23,7 @@ export function findTrialFilter(
 
 type Sample = (column: TrialColumn) => Promise<ColumnSample | undefined>;
 
-/**
- * The values of the filter or row scope of a pair, as requests write them; null when the pair has neither.
- */
+/** The values of the filter or row scope of a pair, as requests write them; null when it has neither. */
 export async function sampleTrialValues(
   endpoint: CompiledEndpoint,
   pair: Pair,

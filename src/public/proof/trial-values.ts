@@ -62,10 +62,7 @@ function outsideSql(type: ValueType, edge: string, sign: '+' | '-'): string {
 
 export type TrialColumn = Pick<CompiledColumn, 'column' | 'type' | 'line'>;
 
-/**
- * Of lines, the values of one field as those of a column: the JSON form of dates and times is what PostgreSQL
- * reads.
- */
+/** Of lines, one field's values as a column's: PostgreSQL reads the JSON form of dates and times. */
 const linesSql = (source: string, lines: string, line: string, type: ValueType): string => {
   const value = `(e.line -> ${escapeLiteral(line)})`;
   if (isListType(type))

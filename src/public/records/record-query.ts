@@ -23,10 +23,7 @@ import { narrowRows } from '../version/narrow.ts';
 import { listOperators, operatorFits, takesSeveral, type ValueType } from '../version/operators.ts';
 import type { Operator } from '../version/schema-document.ts';
 
-/**
- * Sources are fields of the record type, `<field>.name` for a label, `lines`, and in filters and sorts also
- * `id`.
- */
+/** Sources: fields of the record type, `<field>.name` for a label, `lines`; to filter and sort also `id`. */
 export type RecordQuery = {
   readonly recordType: string;
   /** `name` is the key of the value in each record; unique, and never `id`, which every record has. */
@@ -260,10 +257,7 @@ function compileCondition(
 const hashFields = (fields: readonly OutputField[]): string =>
   `query/${createHash('sha256').update(JSON.stringify(fields)).digest('base64url')}`;
 
-/**
- * These fields, and the records that the caller reads. Throws 403 when a field of the conditions of its rows
- * is gone.
- */
+/** These fields of the records that the caller reads. Throws 403 when a field of its row scope is gone. */
 function compileSource(recordType: string, fields: readonly OutputField[], { type, rows }: QueryTarget) {
   const { idType } = type;
   const conditions = rows === 'all' ? [] : rows;

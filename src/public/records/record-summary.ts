@@ -28,10 +28,7 @@ export type SummaryQuery = Pick<RecordQuery, 'recordType' | 'filters'> & {
     readonly functions: readonly AggregateFunction[];
   }[];
   readonly groups: readonly { readonly source: string; readonly period: Period | null }[];
-  /**
-   * A group or an aggregate by the name that rows have it under, such as `-sum.total`; null: by the groups,
-   * ascending.
-   */
+  /** A group or aggregate by the name that rows use, such as `-sum.total`; null: by groups, ascending. */
   readonly sort: string | null;
   /** Maximum number of rows. */
   readonly limit: number;
@@ -63,10 +60,7 @@ const listUses = ({ groups, aggregates }: SummaryQuery) => [
 export const freshnessOfSummary = (query: SummaryQuery, freshness: Freshness) =>
   freshnessOfUses([...listUses(query), ...filterUses(query)], freshness);
 
-/**
- * The field under the name of its source; undefined when it can't be aggregated or grouped by, which is
- * reported.
- */
+/** The field under its source's name; undefined, and reported, when it can't be aggregated or grouped by. */
 function findField(
   found: OutputField | undefined,
   source: string,

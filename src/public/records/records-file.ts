@@ -72,8 +72,7 @@ const headerOnly = (
 });
 
 export type FileSources = ExportSources & { readonly findLivingMasks: FindLivingMasks };
-/** Whether the caller reads masked fields as they are. */
-/** Of someone who reads every record. */
+/** Of someone who reads every record. `unmasked`: whether masked fields are read as they are. */
 export const allRows = ({ unmasked }: { readonly unmasked: boolean }): CallerRights => ({
   unmasked,
   rows: 'all',

@@ -52,10 +52,7 @@ type Page = { readonly page: number; readonly pageSize: number };
 
 export type FoundRecords = Found & {
   readonly columns: readonly QueryColumn[];
-  /**
-   * The page as the text of a JSON array, written by PostgreSQL with exact digits: `id` first, then the
-   * columns by name.
-   */
+  /** The page as a JSON array by PostgreSQL, with exact digits: `id` first, then the columns by name. */
   readonly records: string;
 };
 
@@ -96,9 +93,7 @@ export type RecordReader = {
    * not work hold the rows back. Rejects with 503 as `list` does.
    */
   summarize(tenant: TenantCtx, query: SummaryQuery, rights: CallerRights): Promise<FoundGroups>;
-  /**
-   * The problems that `summarize` would report now, apart from fields that the ERP can't read at the moment.
-   */
+  /** The problems that `summarize` would report now, other than fields that the ERP can't read currently. */
   checkSummary(
     tenant: TenantCtx,
     query: SummaryQuery,

@@ -1,6 +1,5 @@
 // Reads the records of a published version for a person: the resource as the version describes it, with the
-// parameters, limits and errors of the public interface. Fields that another living version masks are masked
-// as well.
+// parameters, limits and errors of the public interface. Fields that another living version masks are masked.
 import type { TenantCtx } from '../../core/ctx.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { openSnapshot } from '../export/snapshot.ts';
@@ -89,10 +88,7 @@ export type VersionReader = {
    * not. Rejects as `list` does.
    */
   summarize(tenant: TenantCtx, query: VersionQuery): Promise<VersionSummary>;
-  /**
-   * All selected records as a file. A caller that does not read to the end must abort the signal. Rejects as
-   * `list` does.
-   */
+  /** All selected records as a file. Abort the signal unless it is read to the end. Rejects as `list`. */
   file(
     tenant: TenantCtx,
     query: VersionQuery,

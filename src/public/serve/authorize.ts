@@ -97,10 +97,7 @@ export function createAuthenticator(
 const readDrafts: Permission = 'api-schema:read';
 const bearer = /^Bearer +([\w.-]{1,10000})$/i;
 
-/**
- * Throws 400 when `x-tenant-id` is missing or malformed, and 403 when it names another organization than the
- * credential's.
- */
+/** Throws 400 for a missing or malformed `x-tenant-id`, 403 for another one than the credential's. */
 export function assertTenant(
   holder: { readonly organization: { readonly id: string } },
   headers: IncomingHttpHeaders,

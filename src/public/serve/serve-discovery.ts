@@ -70,9 +70,7 @@ function assertNoParameters(query: string): void {
   );
 }
 
-/**
- * The published and deprecated versions of which the caller may read something, in the order of their labels.
- */
+/** The published and deprecated versions of which the caller may read something, by label. */
 async function findVersions({ engine }: PublicService, { tenant, access }: Caller): Promise<FoundVersion[]> {
   const found: FoundVersion[] = [];
   for (const row of await findLive(tenant)) {

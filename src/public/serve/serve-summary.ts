@@ -18,10 +18,7 @@ import type { PublicService } from './service.ts';
 
 const jsonLines = 'application/x-ndjson';
 
-/**
- * Rejects with 406, with 400 and 403 as `planSummary` does, and with 400 and 503 as `readSummary` or
- * `streamRows` do.
- */
+/** Rejects with 406, and as `planSummary` (400, 403), and `readSummary` or `streamRows` (400, 503) do. */
 export async function serveSummary(service: PublicService, read: ReadContext): Promise<void> {
   const { req } = read.exchange;
   const mediaType = negotiateMediaType(req, ['application/json', jsonLines]);

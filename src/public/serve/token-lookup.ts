@@ -38,10 +38,7 @@ const knownTokenBytes = 2_000;
 const stateKey = ({ apiKeyId, mark, mintedBy, subject }: TokenKeyReference): string =>
   JSON.stringify([apiKeyId, mark.toString('base64url'), mintedBy, subject]);
 
-/**
- * The state of a key as it was last read; the same object until something other than the time of its last use
- * changes.
- */
+/** A key's state as last read; the same object until more than the time of its last use changes. */
 type KeyState = TokenKey & { readonly reference: string };
 const isSameState = ({ key, ...one }: KeyState, { key: otherKey, ...other }: KeyState): boolean =>
   isDeepStrictEqual(
@@ -49,10 +46,7 @@ const isSameState = ({ key, ...one }: KeyState, { key: otherKey, ...other }: Key
     { ...other, key: { ...otherKey, useRecorded: true } },
   );
 
-/**
- * A verified token, and what it may do while its key has this state; undefined when that state has revoked
- * it.
- */
+/** A verified token and what it may do in this state of its key; undefined when that revoked it. */
 type KnownToken = Pick<TokenClaims, 'sub' | 'iat'> & {
   readonly kid: string;
   readonly shared: string;

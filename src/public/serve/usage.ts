@@ -44,10 +44,7 @@ type Entry = { readonly call: ApiCall | VisitorCall; readonly day: string } & Co
 const flushEveryMs = 10_000;
 /** Rows kept while the database is unavailable; beyond that, new ones are not counted. */
 const maxWaitingRows = 50_000;
-/**
- * Subjects beyond half of those rows are counted under this name, as the database does beyond 1,000 of a key
- * and day.
- */
+/** Subjects beyond half of those rows share this name, as in the database beyond 1,000 of a key and day. */
 const otherSubjects = 'other';
 const dayMs = 86_400_000;
 

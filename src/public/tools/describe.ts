@@ -25,10 +25,7 @@ const describedList = (
 ): string =>
   truncatedList({ ...list, items: items.map((item) => JSON.stringify(item)).join(), of: items.length });
 
-/**
- * The names of the resources that row scopes of the caller apply to, which depends on the fields of the
- * version.
- */
+/** The resources that the caller's row scopes apply to, which depends on the version's fields. */
 async function findScoped(sources: KnownVersions, tenant: TenantCtx, reads: RecordAccess, version: string) {
   const state = await getPublishedVersion(sources, tenant, version);
   return readableEndpoints(await sources.content.loadCompiled(tenant, state), reads).map(({ name }) => name);
@@ -72,9 +69,7 @@ async function getVersionDefinition(tenant: TenantCtx, { id }: VersionState) {
   return definition;
 }
 
-/**
- * With this bound a hundred resources fit into one response; the full text comes with the resource itself.
- */
+/** With this bound a hundred resources fit into one response; the resource itself has the full text. */
 const maxListedDescription = 300;
 const shortened = (text: string): string =>
   text.length > maxListedDescription ? `${text.slice(0, maxListedDescription).toWellFormed()}…` : text;

@@ -37,10 +37,7 @@ export type ToolSources = KnownVersions & MaskSources & { readonly getReader: Re
 /** What the caller may read, and how much of it per response. */
 export type ToolAccess = {
   readonly reads: RecordAccess;
-  /**
-   * `living`: also what other published versions mask, as people and their agents read; `own`: what the
-   * version publishes.
-   */
+  /** `living`: also what other published versions mask, as for people and agents; `own`: only its own. */
   readonly masks: 'living' | 'own';
   /** Maximum length of a response. */
   readonly maxCharacters: number;
@@ -79,9 +76,7 @@ export type RecordTools = {
 
 type Target = { readonly state: VersionState; readonly endpoint: ReadableEndpoint };
 
-/**
- * Throws 403 for a version or resource outside the caller's scopes. The usage counts show what was refused.
- */
+/** Throws 403 for a version or resource outside the caller's scopes. Usage counts show what was refused. */
 async function assertInScope(
   sources: ToolSources,
   tenant: TenantCtx,

@@ -70,10 +70,7 @@ function parse(schema: z.ZodObject, input: unknown): Record<string, unknown> {
   );
 }
 
-/**
- * `reads`: what the caller may read, of which only this version is readable here; `maxCharacters` bounds each
- * response.
- */
+/** `reads`: what the caller may read, here of this version alone; `maxCharacters` bounds a response. */
 export type VersionAccess = {
   readonly version: string;
   readonly reads: RecordAccess;

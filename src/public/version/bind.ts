@@ -1,5 +1,4 @@
-// Finds the physical column behind each source of a definition. The bindings found at publish time are stored
-// for good.
+// Finds the physical column behind each source of a definition. Those of publish time are stored for good.
 import {
   type ColumnState,
   entriesKey,
@@ -70,10 +69,7 @@ const preference: Readonly<Record<ColumnState, number>> = {
   replaced: 4,
 };
 
-/**
- * Whether `toSource` would return it; makes no text, because a definition may ask for each of thousands of
- * columns.
- */
+/** Whether `toSource` would return it; makes no text, because there may be thousands of columns. */
 const hasSource = ({ field, part }: RecordColumn, source: string): boolean => {
   if (part === 'lines') return source === 'lines';
   if (part !== 'label') return part === 'value' && source === field;

@@ -5,9 +5,7 @@ import { findCurrency, mixesCurrencies } from './money.ts';
 import type { Bindings, EndpointDefinition, FieldDefinition } from './schema-document.ts';
 
 export type VersionChange = {
-  /**
-   * The resource, then the part of it: `invoices`, `invoices.fields.total`, `invoices.filters.status_not`.
-   */
+  /** The resource, then its part: `invoices`, `invoices.fields.total`, `invoices.filters.status_not`. */
   readonly path: string;
   readonly code: 'added' | 'removed' | 'changed';
   readonly breaking: boolean;
@@ -285,9 +283,7 @@ function compareRelations(before: EndpointDefinition, after: EndpointDefinition)
 }
 
 const shapeParts = ['source', 'type', 'form', 'mask'] as const;
-/**
- * Everything about the values of a field that a client can observe; every field is nullable from the start.
- */
+/** What a client can observe about the values of a field; every field is nullable from the start. */
 type Shape = Readonly<Record<(typeof shapeParts)[number], string>> & { readonly scopable: boolean };
 
 const toShape = (

@@ -1,6 +1,5 @@
 // Compiles a definition and its bindings into the structure that requests are planned against. Each parameter
-// name maps to a column object, so no text of a request ever becomes part of a statement. Done once per
-// version.
+// name maps to a column object, so no text of a request ever becomes part of a statement. Once per version.
 
 import { isNumeric } from '../../warehouse/columns.ts';
 import { boundSource } from './bind.ts';
@@ -23,8 +22,7 @@ import type { Value } from './values.ts';
 
 /**
  * With `line`: the values under this key in the lines that `column` holds; a condition matches when one of
- * the lines does. `lowered`: texts are searched in lower case, as versions do that were published before
- * texts were folded.
+ * the lines does. `lowered`: texts are searched in lower case, as in versions from before texts were folded.
  */
 export type CompiledColumn = {
   readonly column: string;
@@ -182,10 +180,7 @@ export type ReadableEndpoint = CompiledEndpoint & {
   readonly lacksDefaultSort: boolean;
   /** `key` of the endpoint before it was narrowed. */
   readonly contentKey: string;
-  /**
-   * Identifies the conditions, fields and masks; empty for a reader without limits of an endpoint without
-   * masks.
-   */
+  /** Identifies conditions, fields and masks; empty without limits and masks. */
   readonly reach: string;
   /** Names of relations whose field this reader sees masked. */
   readonly maskedRelations: ReadonlySet<string>;

@@ -1,5 +1,4 @@
-// What fits the values of each type, for those who write definitions: operators, functions of summaries and
-// masks.
+// What fits the values of each type, for authors of definitions: operators, functions of summaries, masks.
 import { allColumnTypes, type ColumnType } from '../../warehouse/columns.ts';
 import { lineOperators, listOperators, maskFits, operatorFits } from './operators.ts';
 import { type AggregateFunction, type Mask, masks, type Operator } from './schema-document.ts';

@@ -8,10 +8,7 @@ import { findMaskSecret } from './mask-secret.ts';
 import { type FieldMask, fieldMask, strictestMask } from './masks.ts';
 import type { Mask } from './schema-document.ts';
 
-/**
- * By record type, then by source, `lines.<field>` for a field of lines: the strictest mask that a version
- * has.
- */
+/** By record type, then by source (`lines.<field>` for lines): the strictest mask of any version. */
 export type LivingMasks = ReadonlyMap<string, ReadonlyMap<string, FieldMask>>;
 
 type MaskCtx = Pick<TenantCtx, 'db' | 'keyring' | 'organizationId'>;

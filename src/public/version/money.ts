@@ -13,10 +13,7 @@ export type Money = {
   readonly amounts?: Readonly<Record<string, string | null>>;
 };
 
-/**
- * The reference field that names the currency of a number; null when no field tells it, undefined when it is
- * not an amount.
- */
+/** A number's currency field; null when no field tells it, undefined when it is no amount. */
 export function findCurrency({ currency, amounts }: Money, source: string): string | null | undefined {
   if (amounts === undefined) return currency;
   return Object.hasOwn(amounts, source) ? amounts[source] : undefined;

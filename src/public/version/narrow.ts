@@ -132,10 +132,7 @@ export const readableRelations = ({
 const digest = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22);
 
-/**
- * Undefined when a row scope doesn't apply. Two layers that name the same field leave the values that both
- * allow.
- */
+/** Undefined when a row scope doesn't apply. Of a field in two layers, the values that both allow. */
 function intersectScopes(
   endpoint: RecordSource,
   layers: RecordAccess['layers'],
@@ -204,10 +201,7 @@ function parseValues({ type }: CompiledColumn, text: string): Value[] {
   return 'value' in read ? [read.value] : [];
 }
 
-/**
- * Fields and masks, without rows. Kept for the last callers of each endpoint: a service sees few different
- * ones.
- */
+/** Fields and masks, without rows. Kept for each endpoint's last callers: a service sees few kinds. */
 function narrowShape(
   endpoint: CompiledEndpoint,
   access: RecordAccess,
@@ -301,9 +295,7 @@ function makeShape(
   };
 }
 
-/**
- * It stays a summary without aggregates and groups: what `/summary` means is the version's, not the reader's.
- */
+/** It stays a summary without aggregates and groups: the version, not the reader, defines `/summary`. */
 const narrowSummary = (summary: CompiledSummary, names: ReadonlySet<string>): CompiledSummary => ({
   ...summary,
   aggregates: new Map([...summary.aggregates].filter(([field]) => names.has(field))),

@@ -1,5 +1,4 @@
-// Filter operators: the parameter suffix of each, and the types it applies to; also the types that masks
-// apply to.
+// Filter operators: the parameter suffix of each, and the types it applies to; also those of masks.
 import type { ColumnType } from '../../warehouse/columns.ts';
 import { type Mask, type Operator, operators } from './schema-document.ts';
 

@@ -8,9 +8,7 @@ import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import type { VersionState } from './versions.store.ts';
 
-/**
- * The values that stay trusted. Those of tokens of API keys end with the expiry of the token all the same.
- */
+/** The values that stay trusted. Those of tokens of API keys still end when the token expires. */
 type Trusted = FoundApiKey | VersionState;
 
 export type OutageTrust = {

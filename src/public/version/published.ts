@@ -28,9 +28,7 @@ export function assertPublished({ status }: VersionState): void {
   if (status === 'draft') throw notFoundError();
 }
 
-/**
- * A version that was ever published, also a retired one. Rejects with 404 when there is none of that label.
- */
+/** A version that was ever published, also a retired one. Rejects with 404 when none has that label. */
 export async function getPublishedVersion(
   known: Pick<KnownVersions, 'versions'>,
   tenant: Pick<TenantCtx, 'db' | 'organizationId'>,

@@ -183,14 +183,9 @@ export type RecordTypeBinding = Money & {
    * like the columns.
    */
   readonly utcOffsetMinutes?: number;
-  /**
-   * Texts are searched folded. Absent in versions that were published when they were searched in lower case.
-   */
+  /** Texts are searched folded. Absent in versions published when they were searched in lower case. */
   readonly foldsText?: true;
-  /**
-   * Of summaries: `limit` without `by` is refused. Absent in versions that were published when it was
-   * ignored.
-   */
+  /** Of summaries: `limit` without `by` is refused. Absent in versions published when it was ignored. */
   readonly limitNeedsGroups?: true;
   /**
    * `format` and `bom` are parameters of lists. Absent in versions that were published when fields could have

@@ -1,5 +1,4 @@
-// Decides whether a credential may read a version or a resource of it, before anyone looks whether that
-// exists.
+// Decides whether a credential may read a version or resource, before its existence is looked up.
 import { AppError } from '../../core/errors.ts';
 import { allowsResource, allowsVersion, type RecordAccess } from '../../core/record-access.ts';
 

@@ -14,10 +14,7 @@ const fieldName = /^[a-z][A-Za-z0-9_]{0,62}$/;
 const reserved = new Set('id page pagesize sort order fields since limit draft format bom'.split(' '));
 const suffixes = operators.map(toSuffix).filter((suffix) => suffix !== '');
 
-/**
- * Parameters that exist only where an endpoint declares them: a field of such an endpoint can't have their
- * names.
- */
+/** Parameters only of endpoints that declare them, whose fields can't have these names. */
 const declaredParameters = ({ search, or, relations }: EndpointDefinition): ReadonlyMap<string, string> =>
   new Map([
     ...(search === undefined ? [] : [['q', 'search'] as const]),
@@ -135,10 +132,7 @@ export function checkField(
   checkLineSources(field, path, column, recordType.lineTypes, report);
 }
 
-/**
- * Undefined after a report when nothing is synced of this source. The entries of a multiselect are its own
- * only as a list.
- */
+/** Undefined after a report if the source isn't synced. A multiselect's own value is its list of entries. */
 function findColumn(
   field: FieldDefinition,
   path: string,

@@ -11,10 +11,7 @@ type Target = {
   readonly report: Report;
 };
 
-/**
- * Reports every problem of the filters, the search and the sorts of an endpoint, which is at `path` of the
- * document.
- */
+/** Reports every problem of the endpoint's filters, search and sorts; `path` is its place in the document. */
 export function checkQueries(
   endpoint: IndexedEndpoint,
   path: string,
@@ -110,10 +107,7 @@ function checkLineFilter({ endpoint, recordType, report }: Target, filter: Filte
   checkOperators({ ...filter, operators }, fitting, `a ${type} field of lines`, 'publish', path, report);
 }
 
-/**
- * The fields of an endpoint never have the names of each other's filters; those of lines may, unless both are
- * filters.
- */
+/** Fields never have the names of each other's filters; those of lines may, unless both are filters. */
 function checkLineFilterNames({ filters }: IndexedEndpoint, path: string, report: Report): void {
   const owners = new Map(
     filters.flatMap(({ field, operators }) =>

@@ -140,9 +140,7 @@ function checkGroupNames(groups: readonly GroupDefinition[], path: string, repor
   );
 }
 
-/**
- * Amounts of several currencies are never added up, so a summary of amounts must be able to tell them apart.
- */
+/** Amounts of several currencies are never added up, so a summary of amounts must tell them apart. */
 function checkCurrency(
   { byName, filters, aggregates = [], groups = [] }: IndexedEndpoint,
   path: string,

@@ -1,5 +1,4 @@
-// Parses the text of a filter value by the type of its column. PostgreSQL accepts everything that passes
-// here.
+// Parses the text of a filter value by the type of its column. PostgreSQL accepts all that passes here.
 import { isDay } from '../../core/text/calendar.ts';
 import type { ValueType } from './operators.ts';
 
@@ -84,10 +83,7 @@ function parseInteger(text: string): ParsedValue {
     : outOfRange(`must be between ${minInteger} and ${maxInteger}`);
 }
 
-/**
- * Of a list, the value of one entry. Never throws: an invalid text returns the code and message of the
- * problem.
- */
+/** Of a list, the value of one entry. Never throws: an invalid text returns the code and message. */
 export const parseFilterValue = (type: ValueType, text: string): ParsedValue => readers[type](text);
 
 /** Whether a record with this id type can have this id, in exactly this spelling. */

@@ -38,10 +38,7 @@ const contentIdSql = "concat_ws('/', s.id, extract(epoch from s.published_at))";
 
 export const isVersionLabel = (text: string): boolean => /^v[1-9]\d{0,5}$/.test(text);
 
-/**
- * Undefined when the organization has no version with that label, and when it is being deleted, which may
- * wait for a server.
- */
+/** Undefined without a version of that label, and while the organization is being deleted. */
 export async function findVersionState(
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
   version: string,

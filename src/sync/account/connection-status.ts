@@ -38,9 +38,7 @@ export const resetConnectionStatus = (tx: Tx, organizationId: string): Promise<n
  */
 export type ConnectionVerdict = { readonly error: string | null; readonly unreadable: readonly string[] };
 
-/**
- * Stores the result of a connection test; false when the connection was replaced or deleted in the meantime.
- */
+/** Stores the result of a connection test; false when the connection was replaced or deleted meanwhile. */
 export async function saveConnectionTest(
   tx: Tx,
   organizationId: string,
@@ -72,10 +70,7 @@ export async function recordSignInError(
   );
 }
 
-/**
- * Stores that the ERP accepted the credentials. A failed test of record types stays: signing in doesn't
- * disprove it.
- */
+/** Stores that the ERP accepted the credentials, which doesn't disprove a failed test of record types. */
 export const recordSignIn = (ctx: TenantCtx, revision: ConnectionRevision): Promise<number> =>
   inTransaction(ctx, (tx) =>
     currentConnection(tx, ctx.organizationId, revision)

@@ -1,5 +1,4 @@
-// Creates an organization's connector from its stored settings and secrets, and stores the metadata that the
-// ERP reports.
+// Creates an organization's connector from its stored settings and secrets, and stores the ERP's metadata.
 import type { Connector, RecordTypeMetadata } from '../../connectors/connector.ts';
 import { type ConnectorKinds, connectorKinds, createStoredConnector } from '../../connectors/kinds.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
@@ -17,10 +16,7 @@ import {
 
 export type CreateConnector = (ctx: TenantCtx) => Promise<Connector>;
 
-/**
- * The AAD that ties an encrypted secret to its organization and purpose: copied elsewhere, it does not
- * decrypt.
- */
+/** The AAD that ties a secret to its organization and purpose: copied elsewhere, it does not decrypt. */
 export const secretBinding = (
   organizationId: string,
   purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2',
@@ -52,8 +48,7 @@ export const noConnectionAdvice = 'Set up the connection first';
 
 /**
  * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no ERP connection, and
- * `no_credentials` when the connection lacks its credentials. Also throws what decrypting the stored secrets
- * throws.
+ * `no_credentials` when the connection lacks its credentials. Throws as decrypting the secrets does.
  */
 export async function createTenantConnector(
   ctx: TenantCtx,

@@ -11,10 +11,7 @@ export type ErpClock = { readonly now: string; readonly today: string };
 const isRefused = (error: unknown): boolean =>
   error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/**
- * Where the ERP refuses to say its calendar day, it is that of its clock in UTC. Rejects with the connector's
- * other errors.
- */
+/** Where the ERP refuses to say its day, it is UTC's. Rejects with the connector's other errors. */
 export async function readErpClock(
   { log }: Pick<TenantCtx, 'log'>,
   connector: Pick<Connector, 'now' | 'today'>,

@@ -76,9 +76,7 @@ async function timePage(
   return { ms: ctx.clock.monotonicMs() - startedMs, requests: counter.count() - before };
 }
 
-/**
- * Mean time of a request while the pages of these record types are read at once; null where none could be.
- */
+/** Mean time of a request while the pages of these record types are read at once; null where none can be. */
 async function measureLatency(
   ctx: TenantCtx,
   createConnector: CreateConnector,

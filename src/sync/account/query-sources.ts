@@ -1,5 +1,4 @@
-// Record types that an organization defines by a query of its own (erp_queries), for the engine and the list
-// of record types.
+// Record types that an organization defines by its own query (erp_queries), for the engine and the list.
 import type { QuerySource, RecordTypeHead } from '../../connectors/discovery.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
@@ -20,10 +19,7 @@ export const readQuerySources = (
     });
   });
 
-/**
- * The list of record types with those of the queries, until their columns are known. Names don't differ in
- * case alone.
- */
+/** The list with the queries' record types, until their columns are known. Case makes no difference. */
 export function withQueries(
   listed: readonly RecordTypeHead[],
   queries: readonly QuerySource[],
@@ -48,8 +44,7 @@ export function withQueries(
 
 /**
  * Lets the next run of the record type read all rows: another query may return other values for a row whose
- * modification time is the same. Does nothing for a record type that was never synced. Throws database
- * errors.
+ * modification time is the same. Does nothing for a type that was never synced. Throws database errors.
  */
 export async function requireFullRun(ctx: TenantCtx, recordType: string): Promise<void> {
   const schema = tenantSchema(ctx.organizationId);

@@ -15,10 +15,7 @@ export const idsPerRequest = 200;
 export const isIdBefore = (a: string, b: string, idType: 'integer' | 'text'): boolean =>
   idType === 'integer' ? BigInt(a) < BigInt(b) : Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
-/**
- * Throws an `ErpError` `PAGE_WITHOUT_END` when a page says that more follow but names no later record to
- * continue from.
- */
+/** Throws an `ErpError` `PAGE_WITHOUT_END` when more is to follow but no later record is named. */
 export function assertPageAdvances(
   page: Pick<StagedPage, 'hasMore' | 'lastId'>,
   checkpoint: string | null,
@@ -62,10 +59,7 @@ export async function* readByIds(
   }
 }
 
-/**
- * The records of these ids at once, for a few ids of which some fields are read. Throws what `readByIds`
- * throws.
- */
+/** The records of these few ids at once, with some fields. Throws what `readByIds` throws. */
 export async function readRecordsByIds(
   source: RecordSource,
   fields: readonly string[],

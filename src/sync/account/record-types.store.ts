@@ -202,10 +202,7 @@ type NewRow = {
   readonly description?: RecordTypeMetadata;
 };
 
-/**
- * In the order of names, so that two writers can't block each other. `known` is what happens to a row that
- * exists.
- */
+/** In the order of names, so that writers can't block each other. `known`: what happens to existing rows. */
 const upsert = (tx: Tx, organizationId: string, rows: readonly NewRow[], known: string) =>
   tx.raw(
     `insert into erp_record_types as t (organization_id, name, position, head, description, described_at)
@@ -273,10 +270,7 @@ export const saveAccount = (
       .delete();
   });
 
-/**
- * Stores descriptions of record types, listed or not, and removes those of `absent`, which the account
- * doesn't have.
- */
+/** Stores descriptions of record types, listed or not; removes those of `absent`, which the account lacks. */
 export const saveDescriptions = (
   ctx: TenantCtx,
   described: readonly RecordTypeMetadata[],

@@ -25,10 +25,7 @@ function findRejection({ id, modifiedAt, values }: ScannedRecord, idType: IdType
   return { id, code: 'VALUE_UNREADABLE', message, values };
 }
 
-/**
- * Without a cursor that can be stored, a page that says that more follow has no end, as `assertPageAdvances`
- * reports.
- */
+/** A page with more to follow but no storable cursor has no end, as `assertPageAdvances` reports. */
 function storablePage<T extends ScannedRecord>(page: Page<T>, idType: IdType): Page<T> {
   const rejected = page.records.flatMap((record) => findRejection(record, idType) ?? []);
   const { lastId } = page;

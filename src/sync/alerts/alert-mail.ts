@@ -13,10 +13,7 @@ export type HealthChange = {
   /** The proposal of the deletions that are held back. */
   readonly held?: HeldRecords | null;
 };
-/**
- * `shown`: the document numbers, or ids, of the first records; never names or amounts, because mail is not
- * confidential.
- */
+/** `shown`: document numbers or ids of the first records, no names or amounts: mail isn't confidential. */
 export type HeldRecords = {
   readonly proposalId: string;
   readonly shown: readonly string[];

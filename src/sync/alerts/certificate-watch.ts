@@ -24,16 +24,12 @@ async function signingCertificate(tx: Tx, organizationId: string): Promise<Certi
   return rows[0];
 }
 
-/**
- * Sends one warning, for the nearest threshold reached; earlier thresholds that were missed are recorded
- * along with it.
- */
+/** Sends one warning, for the nearest threshold reached, and records earlier ones that were missed. */
 const warnOrganization = (ctx: TenantCtx): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const certificate = await signingCertificate(tx, ctx.organizationId);
     const recipients = await listAlertRecipients(tx, ctx.organizationId);
-    // Without recipients the threshold stays open, so that a recipient who is added later still gets the
-    // warning.
+    // Without recipients the threshold stays open, so that one who is added later still gets the warning.
     if (certificate === undefined || recipients.length === 0) return;
     const { fingerprint, not_after: notAfter, days_left: daysLeft } = certificate;
     const reached = thresholdDays.filter((days) => daysLeft <= days);

@@ -1,5 +1,4 @@
-// Absence in a complete read: pages may pass over a record that exists, so nothing is absent before it was
-// requested by id.
+// Absence in a complete read: pages may miss a record, so nothing is absent before it was requested by id.
 
 import { listIdsNotRead } from '../../warehouse/local-records.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
@@ -15,10 +14,7 @@ import { readApprovedDeletions, readDeletionFeed } from './deletion-feed.ts';
 
 const idsPerScan = 1_000;
 
-/**
- * Requests the records by id, at most 1,000, and returns those that don't exist. Throws what the connector
- * throws.
- */
+/** Of at most 1,000 ids, those that the ERP doesn't return. Throws what the connector throws. */
 export async function filterConfirmedAbsent(
   { connector, recordType, signal }: RunReadContext,
   ids: readonly string[],
@@ -30,10 +26,7 @@ export async function filterConfirmedAbsent(
   return ids.filter((id) => !found.has(id));
 }
 
-/**
- * Stages the absent records among those that the deletion feed lists. Without a high-water mark the feed has
- * no beginning.
- */
+/** Stages those that the deletion feed lists; without a high-water mark the feed has no beginning. */
 async function readFeedForIds(reading: RunReadContext, state: RunState, ids: readonly string[]) {
   const { ctx, config, prepared } = reading;
   if (config.deletions === 'none' || prepared.highWater === null) return state;

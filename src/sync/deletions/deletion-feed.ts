@@ -20,8 +20,7 @@ async function rereadKnown(
 
 /**
  * Stages the deletions of known records that the ERP lists since `since`, each confirmed by id. `concern`
- * narrows the list to those ids; null takes every known record. Throws what `stageRunPage` and the connector
- * throw.
+ * narrows the list to those ids; null takes every known record. Throws as `stageRunPage` and the connector.
  */
 export async function readDeletionFeed(
   reading: RunReadContext,

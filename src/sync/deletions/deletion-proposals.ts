@@ -171,9 +171,7 @@ export async function listProposalRecords(
 
 type Locked = { id: string; ids: string[]; status: ProposalStatus; revision: number; evidence: unknown };
 
-/**
- * Locks the proposal, and the rejected one of its record type, in the order in which publishing locks them.
- */
+/** Locks the proposal and its record type's rejected one, in the order in which publishing locks them. */
 async function lockProposal(client: PoolClient, table: string, recordType: string, id: string) {
   const { rows } = await client.query<Locked>(
     `select id, ids, status, revision, evidence from ${table} where record_type = $1 and (id = $2 or status = 'rejected') order by id for update`,
@@ -222,9 +220,8 @@ export const approveProposal = (
   });
 
 /**
- * Rejects the proposal: it takes over what was rejected before, because a record type has one rejected
- * proposal. False when it is no longer open at that revision; true when it is rejected already. Rejects with
- * database errors.
+ * Rejects the proposal: it takes over what was rejected before, as a type has one rejected proposal. False
+ * when it is no longer open at that revision; true when already rejected. Rejects with database errors.
  */
 export const rejectProposal = (ctx: TenantCtx, recordType: string, { id, revision }: ProposalDecision) =>
   inDataTransaction(ctx.db.data, async (client) => {

@@ -11,10 +11,7 @@ export type FieldGaps = { readonly stale: StaleFields; readonly accepted: Record
 /** The schema of an older version lacks the columns until it is upgraded. */
 const isOutdated = (error: unknown): boolean => sqlState(error) === '42703';
 
-/**
- * The stale and the accepted fields by record type; types that were never synced are absent. Rejects with
- * database errors.
- */
+/** Stale and accepted fields by record type, without types never synced. Rejects with database errors. */
 export async function readFieldGaps(ctx: TenantCtx): Promise<ReadonlyMap<string, FieldGaps>> {
   try {
     const { rows } = await ctx.db.data.query<FieldGaps & { recordType: string }>(
@@ -29,9 +26,8 @@ export async function readFieldGaps(ctx: TenantCtx): Promise<ReadonlyMap<string,
 }
 
 /**
- * Accepts that these stale fields are missing; see `acceptStaleFields`. Returns the names of all stale
- * fields, and changes nothing, when one of `fields` isn't stale; otherwise null. Rejects with database
- * errors.
+ * Accepts these stale fields as missing; see `acceptStaleFields`. Returns the names of all stale fields, and
+ * changes nothing, when one of `fields` isn't stale; otherwise null. Rejects with database errors.
  */
 export async function acceptMissingFields(
   ctx: TenantCtx,

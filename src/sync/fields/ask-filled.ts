@@ -38,10 +38,7 @@ export type EmptyFields = ReadonlyMap<string, EmptyField>;
 /** `filled`: one of the records that came empty has a value again · `gone`: none of them exists any more. */
 export type Found = 'empty' | 'filled' | 'gone';
 
-/**
- * Reads the records in which fields came empty in an earlier run. One request per field. Throws what the
- * connector throws.
- */
+/** Reads the records in which fields came empty, one request per field. Throws as the connector. */
 export async function askFilled(reader: Reader, empty: EmptyFields): Promise<ReadonlyMap<string, Found>> {
   const answers = new Map<string, Found>();
   const { recordType } = reader;

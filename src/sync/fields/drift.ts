@@ -50,10 +50,7 @@ export function diffFieldTypes(before: FieldTypes, after: FieldTypes): Drift[] {
   });
 }
 
-/**
- * Stores the fields as they are now, and what changed about them in the outbox. Writes nothing when nothing
- * changed.
- */
+/** Stores the fields as they are now, and their changes in the outbox. Writes nothing without a change. */
 export async function recordDrift(
   ctx: TenantCtx,
   schema: string,

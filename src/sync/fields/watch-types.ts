@@ -29,10 +29,7 @@ export const typesChanged = (recordType: string): ErpError =>
     { fix: 'Run the sync again.' },
   );
 
-/**
- * As `TypeChecks.compare`, for the fields that a configuration selects; null selects all. Rejects as that
- * does.
- */
+/** As `TypeChecks.compare`, for the fields that a configuration selects (null: all). Rejects likewise. */
 export async function compareTypes(
   { connector, recordType, signal }: Omit<Reader, 'ctx'>,
   configured: readonly string[] | null,
@@ -87,10 +84,7 @@ const listUnconfirmed = ({ fields }: Pick<RecordTypeMetadata, 'fields'>, ofLines
     ];
   });
 
-/**
- * The record type with these fields confirmed: their values were in doubt, and the ERP says that they are
- * texts.
- */
+/** The record type with these doubtful fields confirmed: the ERP says that they are texts. */
 const withConfirmed = (recordType: RecordTypeMetadata, confirmed: readonly Watched[]): RecordTypeMetadata => {
   const confirm = (field: FieldMetadata, ofLines: boolean): FieldMetadata => {
     const { unconfirmed, ...rest } = field;

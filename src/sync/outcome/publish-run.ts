@@ -63,8 +63,7 @@ const tryPublish = (ctx: TenantCtx, config: SyncConfigRow, schema: string, state
 async function dropOversizedIndexes(ctx: TenantCtx, schema: string, state: RunState, error: unknown) {
   const active = (await readRecordState(ctx.db.data, schema, state.recordType))?.activeTable;
   if (active === undefined || active === null) return false;
-  // A fresh table takes over rows of the old table, whose values may be too long for the indexes that were
-  // just built.
+  // A fresh table takes over rows of the old table, whose values may be too long for the new indexes.
   const [table, source] = usesFreshTable(state)
     ? [state.targetTable, { table: active, runId: null }]
     : [active, { table: state.targetTable, runId: state.runId }];

@@ -7,10 +7,7 @@ import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 export type FullRead = {
   /** The setting: every record is to be read in full again within this many days. */
   readonly periodDays: number;
-  /**
-   * What that takes at the pace of the current pass, at least `periodDays`; null while no pass has a pace
-   * yet.
-   */
+  /** What that takes at the current pass's pace, at least `periodDays`; null while no pass has a pace. */
   readonly expectedDays: number | null;
   readonly passStartedAt: string | null;
   /** Records that the pass has read. */
@@ -47,10 +44,7 @@ export type StoredRecords = {
   readonly fullRead: FullRead;
 };
 
-/**
- * By record type; the function returns a value for record types that were never read, too. Rejects with
- * database errors.
- */
+/** By record type, with a value also for types that were never read. Rejects with database errors. */
 export async function readStoredRecords(ctx: TenantCtx): Promise<(recordType: string) => StoredRecords> {
   const schema = tenantSchema(ctx.organizationId);
   const { fullReadDays } = ctx.settings.sync;

@@ -1,6 +1,5 @@
-// Pages of a list that the ERP's own counts of the same ids confirm. Records that are created and deleted
-// while a long list is read make its length differ from any count of the whole; while one page is read, they
-// hardly ever do.
+// Pages of a list that the ERP's own counts of the same ids confirm. Creations and deletions during a long
+// list make its length differ from any count of the whole; during one page, they hardly ever do.
 import type { Connector, IdRange, RecordTypeMetadata } from '../../connectors/connector.ts';
 import { isValidId } from '../../warehouse/validate-values.ts';
 import { isIdBefore } from '../account/read-by-ids.ts';

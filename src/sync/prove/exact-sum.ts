@@ -19,10 +19,7 @@ function sumsUpToExactly(values: readonly string[], total: string): boolean {
   return units.reduce((sum, unit) => sum + unit, 0n) === wanted;
 }
 
-/**
- * Whether decimals, such as `-12.50`, add up to `total`. False where one of them is not a decimal without
- * exponent.
- */
+/** Whether decimals such as `-12.50` add up to `total`. False if one isn't a decimal without exponent. */
 export function sumsUpTo(values: readonly string[], total: string): boolean {
   if (values.length > maxShortValues || !shortDecimal.test(total)) return sumsUpToExactly(values, total);
   let millionths = 0;

@@ -16,10 +16,7 @@ import {
 } from './line-totals.ts';
 
 const idsPerTotals = 1_000;
-/**
- * How often records whose lines differ are read again, because they may have been edited in between, before
- * the run fails.
- */
+/** How often records whose lines differ, perhaps by an edit, are read again before the run fails. */
 const maxRereads = 3;
 
 /** Facts of the check `lines` about one page. */

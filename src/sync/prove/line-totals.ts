@@ -94,10 +94,7 @@ export function isEqual(
 
 type TotalsRequest = { readonly recordType: RecordTypeMetadata; readonly signal: AbortSignal };
 
-/**
- * Requests the totals of at most 1,000 records, and says what of them can be compared. Rejects with the
- * connector's errors.
- */
+/** Requests the totals of at most 1,000 records and what is comparable. Rejects as the connector. */
 export async function requestTotals(
   { recordType, signal }: TotalsRequest,
   lines: ComparableLines,

@@ -23,15 +23,10 @@ const maxShownIds = 20;
 /** Reports how many ids were listed and stored so far, of those that the ERP counted. */
 type ReportListed = (done: number, expected: number) => Promise<void>;
 
-/**
- * What the ERP counted before the first page; null when each page is one that a count of its own confirms.
- */
+/** What the ERP counted before the first page; null when a count of its own confirms each page. */
 type CountedBefore = number | null;
 
-/**
- * Goes on behind the pages that earlier attempts stored, in their way. `rows`: an id that the ERP lists twice
- * counts twice.
- */
+/** Goes on behind the pages of earlier attempts, in their way. `rows`: ids listed twice count twice. */
 async function listAllIds(
   side: ErpSide,
   state: RunState,

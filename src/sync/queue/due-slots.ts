@@ -1,11 +1,7 @@
-// Decides which slots of a schedule are due. Pure. After downtime only the latest missed slot is due: one
-// catch-up run.
+// Decides which slots of a schedule are due. Pure. After downtime only the latest missed slot is due.
 import { Cron } from 'croner';
 
-/**
- * As in crontab(5), either of day and weekday is enough, unless one of them begins with `*`: that one is no
- * restriction.
- */
+/** As in crontab(5): day or weekday is enough, unless one begins with `*`, which is no restriction. */
 function parseSchedule(schedule: string, timezone: string): Cron {
   const [, , day = '', , weekday = ''] = schedule.trim().split(/\s+/);
   return new Cron(schedule, {
@@ -37,10 +33,7 @@ function findInvalidField(fields: readonly string[]): string | undefined {
   return undefined;
 }
 
-/**
- * Describes what is wrong with a schedule (five fields, as in crontab) or its time zone; null when both are
- * valid.
- */
+/** What is wrong with a schedule (five fields, as in crontab) or its time zone; null when both are valid. */
 export function findScheduleProblem(
   schedule: string,
   timezone: string,

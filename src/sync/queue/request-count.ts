@@ -74,10 +74,7 @@ export async function saveRequests(ctx: TenantCtx, runId: string, counter: Reque
   }
 }
 
-/**
- * The requests of the configuration's runs that were queued or started in the last 24 hours, by the
- * database's clock.
- */
+/** Requests of the configuration's runs queued or started in the last 24 h, by the database's clock. */
 export async function readRecentRequests(ctx: TenantCtx, configId: string): Promise<RequestCount> {
   const row = await inTransaction(ctx, (tx) =>
     tx('sync_runs')

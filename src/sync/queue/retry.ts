@@ -27,10 +27,7 @@ export class RunFailed extends Error {
   }
 }
 
-/**
- * No attempt renewed its lease, and none says why: its process may have been killed, or cut off from the
- * database.
- */
+/** No attempt renewed its lease, and none says why: killed perhaps, or cut off from the database. */
 export const workerLost = (attempts: number): RunFailed =>
   new RunFailed(
     'WORKER_LOST',
@@ -78,10 +75,7 @@ const retriedKinds = new Set(['throttled', 'down', 'answer']);
 const staleMetadataCodes = new Set(['COLUMN_UNKNOWN', 'FIELD_NOT_SYNCABLE']);
 const isStaleMetadata = (error: unknown): error is ErpError =>
   error instanceof ErpError && error.kind === 'query' && staleMetadataCodes.has(error.code);
-/**
- * A query may also be refused without a reason that names the field, such as one whose type changed: worth
- * one attempt.
- */
+/** A query may be refused without naming the field, such as one whose type changed: worth one attempt. */
 const mayBeStaleMetadata = (error: unknown, attemptsWithoutProgress: number): boolean =>
   error instanceof ErpError &&
   error.kind === 'query' &&
@@ -153,9 +147,7 @@ const afterLastAttempt = (error: RunError): RunError =>
 /** The longest `Retry-After` of the ERP that is honoured. */
 const maxRetryAfterMs = 60 * 60_000;
 
-/**
- * Wait (for `delayMs`) or fail; `pause` when the credentials are wrong and the configuration must be paused.
- */
+/** Wait (for `delayMs`) or fail; `pause` when wrong credentials must pause the configuration. */
 export function classifyFailure(
   error: unknown,
   attemptsWithoutProgress: number,

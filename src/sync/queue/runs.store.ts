@@ -131,9 +131,7 @@ type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'
   retry_of?: string;
 };
 
-/**
- * Queues a run. Undefined when the slot already has its run, or the configuration already has a queued run.
- */
+/** Queues a run. Undefined when the slot has its run, or the configuration has a queued one. */
 export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Promise<RunRow | undefined> {
   const [row] = await tx('sync_runs')
     .insert({ id: createId(), organization_id: organizationId, ...run })
@@ -253,9 +251,7 @@ export async function renewRunLease(
   return toLeaseStatus(isRenewed ? rows : []);
 }
 
-/**
- * Notes with a run that another worker holds by now, and that hasn't progressed since, why this one lost it.
- */
+/** Notes with a run that another worker holds, and that hasn't progressed since, why this one lost it. */
 export const noteBusyWorker = (ctx: TenantCtx, lease: Lease, error: RunError): Promise<number> =>
   inTransaction(ctx, (tx) =>
     tx('sync_runs')

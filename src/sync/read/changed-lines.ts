@@ -133,10 +133,7 @@ export async function findWrongLines(
   return { compared: ids.length, wrong: await findStoredDiffering(reading, state, lines, ids, null) };
 }
 
-/**
- * The check `lines`: what was compared, and nothing more. None where no lines are read or the ERP has no
- * totals of them.
- */
+/** The check `lines`: what was compared, no more. None without lines or without the ERP's totals. */
 export function describeLineProof(reading: RunReadContext, state: RunState): RunProofCheck[] {
   if (comparable(reading, state) === null) return [];
   const {

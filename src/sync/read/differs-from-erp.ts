@@ -36,9 +36,7 @@ export function fieldsToScan(recordType: RecordTypeMetadata, wanted: readonly st
     .map(({ name }) => name);
 }
 
-/**
- * Without the entries of multiselects: these follow from the value, and their names from the display text.
- */
+/** Without the entries of multiselects: they follow from the value, their names from the display text. */
 export const columnsToCompare = (columns: readonly RecordColumn[], fields: readonly string[]) =>
   columns.filter(
     ({ field, part, state }) =>

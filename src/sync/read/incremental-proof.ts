@@ -1,5 +1,4 @@
-// What an incremental run says it compared, check by check: which records, which of their fields, and nothing
-// more.
+// What an incremental run says it compared, check by check: which records, which of their fields, no more.
 import type { RunPlan, RunState } from '../../warehouse/run-state-row.ts';
 import { pagesMessage } from '../prove/run-proof.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';

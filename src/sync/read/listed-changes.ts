@@ -23,10 +23,7 @@ const repeatedHourMs = 3_600_000;
 export const withRepeatedHour = (since: string): Date => new Date(Date.parse(since) - repeatedHourMs);
 
 const idsPerListing = 1_000;
-/**
- * Pages of ids that are compared per stored checkpoint: listing them again costs little, and usually no id is
- * missing.
- */
+/** Pages of ids compared per checkpoint: listing them again costs little, and usually none is missing. */
 const listingsPerCheckpoint = 10;
 
 type Listing = {

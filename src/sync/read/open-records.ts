@@ -73,10 +73,7 @@ const hasVolatileLines = ({ recordType, prepared }: RunReadContext): boolean =>
 
 type Comparison = { readonly fields: readonly string[]; readonly differing: readonly string[] };
 
-/**
- * The given ids whose record differs from the stored one. Ids that the ERP doesn't return are left to the
- * deletion steps.
- */
+/** The ids whose record differs from the stored one. Absent records are left to the deletion steps. */
 async function findDiffering(
   reading: RunReadContext,
   state: RunState,

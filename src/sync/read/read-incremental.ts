@@ -1,7 +1,6 @@
 // The reading half of an incremental run, step by step: changed records, records rejected before, open
 // records (which can change without a new modification time), deletions, and then the proof by count or by a
-// scan. Each call does one bounded piece of a step and stores its progress, so that any process can resume
-// from there.
+// scan. Each call does one bounded piece of a step and stores its progress, so that any process can resume.
 
 import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
 import { countLocal } from '../../warehouse/local-records.ts';
@@ -36,10 +35,7 @@ type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
 const findLatest = (times: readonly (string | null)[]): string | null =>
   times.reduce((a, b) => (a === null || (b !== null && b > a) ? b : a), null);
 
-/**
- * Asked only where one page doesn't hold all changes: for the others, the answer would cost more than it is
- * worth.
- */
+/** Asked only where one page doesn't hold all changes: otherwise it costs more than it is worth. */
 async function countChanges(
   { connector, recordType, signal }: RunReadContext,
   { plan: { since, changes } }: RunState,

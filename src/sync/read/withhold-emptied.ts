@@ -2,8 +2,7 @@
 // them now. It may have been emptied in the ERP, or the ERP may have left it out of its answers, so records
 // are read again one at a time. A value found there fails the run, unless the record changed in between. If
 // they are empty too, the stored values stay until the field is filled or an administrator accepts that it is
-// empty. A field that only some lines of a record lost is believed when it is missing in the second reading
-// too.
+// empty. A field that only some lines lost is believed when it is missing in the second reading too.
 import type { SourceRecord } from '../../connectors/source-records.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
 import { countRead, type Emptied, findEmptied } from '../../warehouse/emptied-columns.ts';
@@ -112,8 +111,7 @@ function staleEntries(found: readonly Emptied[]): StalePlan {
 /**
  * Looks for columns that came empty in what the run read, and withholds those that are empty in single reads
  * too: see `RunPlan.stale`. Call it when reading is complete and before anything is proved. Throws
- * `ProofFailed` `COLUMN_EMPTIED` when a single read finds a value, and what the connector and `stageRunPage`
- * throw.
+ * `ProofFailed` `COLUMN_EMPTIED` when a single read finds a value, and as the connector and `stageRunPage`.
  */
 export async function withholdEmptied(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { ctx, lease, prepared } = reading;
@@ -140,8 +138,7 @@ export async function withholdEmptied(reading: RunReadContext, state: RunState):
   const isSuspicious = ({ partly, emptied, had }: Emptied): boolean =>
     !partly && emptied >= had * suspicion.minShare;
   const suspicious = counted.filter(isSuspicious);
-  // A smaller share, or some lines, may well have been emptied in the ERP: it is only made sure that the ERP
-  // says so twice.
+  // A smaller share, or some lines, may well have been emptied in the ERP: the ERP only has to say so twice.
   await confirmEmpty(
     reading,
     state,

@@ -101,17 +101,11 @@ async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConn
 const isComplete = ({ openWhen, modifiedField, shownAs }: RecordTypeMetadata): boolean =>
   openWhen !== undefined && modifiedField !== undefined && shownAs !== undefined;
 
-/**
- * Whether the error concerns one request rather than the whole connection: then this run uses the stored
- * description.
- */
+/** Whether it concerns one request and not the whole connection: the run uses the stored description. */
 const concernsOneQuery = (error: unknown): boolean =>
   error instanceof ErpError && ['forbidden', 'query', 'answer'].includes(error.kind);
 
-/**
- * A record type that is described as unreadable, or as lacking fields that should be read, may be readable
- * again.
- */
+/** A record type described as unreadable, or as lacking fields that should be read, may be readable now. */
 async function mayHaveReturned({ ctx, row, config }: Run, recordType: RecordTypeMetadata): Promise<boolean> {
   if (!hasReadableFields(recordType)) return true;
   const synced = await findSyncedColumns(ctx, row.record_type);
@@ -265,8 +259,7 @@ async function resumePublishing(run: Run): Promise<void> {
   const state = await inDataTransaction(ctx.db.data, (client) =>
     takeOverRunState(client, tenantSchema(ctx.organizationId), lease.runId, lease.epoch),
   );
-  // The warehouse may have lost what was staged while the queue, on another server, kept the move to
-  // `publishing`.
+  // The warehouse may have lost what was staged; the queue, on another server, kept the move to `publishing`.
   const isLost = state === undefined || (state.outcome === null && state.plan.flush === 'pending');
   if (isLost)
     throw new RunFailed(

@@ -32,10 +32,7 @@ export const revokeLeases = (tx: Tx, organizationId: string) =>
 export const releaseConfig = (tx: Tx, organizationId: string, configId: string): Promise<void> =>
   rescheduleJob(tx, jobOfConfig(organizationId, configId), 0);
 
-/**
- * Makes the run claimable at once; the next worker resumes from its checkpoint. Undefined when the run does
- * not exist.
- */
+/** Makes the run claimable at once, to resume from its checkpoint. Undefined when it does not exist. */
 export const releaseRun = (ctx: TenantCtx, runId: string): Promise<ReleaseResult | undefined> =>
   inTransaction(ctx, async (tx) => {
     const row = await findRun(tx, ctx.organizationId, runId);

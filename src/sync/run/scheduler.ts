@@ -36,9 +36,7 @@ async function enqueue(ctx: Pick<Ctx, 'db'>, due: readonly DueRun[]): Promise<nu
   return rows[0]?.queued ?? 0;
 }
 
-/**
- * Queues the runs one by one: a failure in one organization must not keep the syncs of others from starting.
- */
+/** Queues the runs one by one: a failure in one organization must not keep others' syncs from starting. */
 async function enqueueEach(ctx: Ctx, due: readonly DueRun[]): Promise<number> {
   let queued = 0;
   for (const run of due) {

@@ -33,10 +33,7 @@ import {
 } from '../queue/runs.store.ts';
 import { executeRun } from './execute-run.ts';
 
-/**
- * Deletes what the run staged; returns the outcome, and deletes nothing, when the run turns out to have been
- * published.
- */
+/** Deletes what the run staged; or, when it was published after all, nothing, and returns the outcome. */
 async function discardStaged(ctx: TenantCtx, runId: string): Promise<PublishOutcome | null> {
   try {
     return await inDataTransaction(ctx.db.data, (client) =>
@@ -48,10 +45,7 @@ async function discardStaged(ctx: TenantCtx, runId: string): Promise<PublishOutc
   }
 }
 
-/**
- * Deletes what ended runs staged when no worker did: runs cancelled while waiting, or ended by a process that
- * then died.
- */
+/** Deletes what no worker did of ended runs: cancelled while waiting, or ended by a process that died. */
 export async function clearEndedRuns(ctx: Ctx): Promise<void> {
   for (const { organizationId, runId } of await listEndedRunsWithStaging(ctx)) {
     const tenant: TenantCtx = { ...ctx, organizationId };

@@ -26,10 +26,7 @@ export type PageRules = {
 };
 /** The columns and the id type that rows are encoded for. */
 type RowTarget = Pick<RunState, 'columns'> & { readonly plan: Pick<RunState['plan'], 'idType'> };
-/**
- * `changedSince` null reads all records. Rejects with the connector's error, or the signal's reason when the
- * run is aborted.
- */
+/** `changedSince` null reads all records. Rejects as the connector, or with the reason of the abort. */
 export type PageReader = (afterId: string | null, changedSince: string | null) => Promise<ReadyPage>;
 
 const maxReasonLength = 500;
@@ -71,16 +68,12 @@ function repeatedIds(records: readonly SourceRecord[]): Set<string> {
 
 /**
  * The event loop gets a turn after this many records, or fewer with this many characters: requests to this
- * process wait no longer than encoding them takes. A rejected record counts as a turn, because it may be
- * large.
+ * process wait no longer than encoding them takes. A rejected record, maybe a large one, counts as a turn.
  */
 const recordsPerYield = 50;
 const charactersPerYield = 262_144;
 
-/**
- * Validates and encodes each record of a page. An invalid record is rejected; the others of its page are
- * staged.
- */
+/** Validates and encodes each record of a page. Invalid ones are rejected, the others staged. */
 async function encodePage(page: RecordPage, target: RowTarget, limits: SizeLimits): Promise<StagedPage> {
   const repeated = repeatedIds(page.records);
   const records: EncodedRecord[] = [];
@@ -124,10 +117,7 @@ function replaceRecords(page: RecordPage, later: readonly RecordPage[]): RecordP
   };
 }
 
-/**
- * Encodes a page that was read, and proves the lines of the records that can be stored. Rejects as the rules
- * do.
- */
+/** Encodes a page that was read, and proves the lines of its storable records. Rejects as the rules do. */
 export async function toStagedPage(
   { checkTypes, proveLines, limits }: PageRules,
   page: RecordPage,

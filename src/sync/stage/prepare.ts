@@ -35,10 +35,7 @@ import { recordDrift } from '../fields/drift.ts';
 import { findUnreadable } from '../fields/find-unreadable.ts';
 import type { Lease } from '../queue/runs.store.ts';
 
-/**
- * A full run that fills a new column rewrites every row; from this many rows on, writing them into a fresh
- * table is cheaper.
- */
+/** From this many rows on, filling a new column is cheaper in a fresh table than by rewriting each row. */
 const rewriteThresholdRows = 10_000;
 
 export type PreparedRun = {
@@ -56,9 +53,7 @@ export type PreparedRun = {
   readonly activeTable: string | null;
   /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
   readonly scannedOn: string | null;
-  /**
-   * The last published run read by another filter: records may have to leave or enter that did not change.
-   */
+  /** The last published run had another filter: records that didn't change may have to leave or enter. */
   readonly hasNewFilter: boolean;
   /** When the last published run started, by the database's clock, RFC 3339 UTC; null before the first. */
   readonly syncedAt: string | null;
@@ -79,9 +74,7 @@ const wantedFields = (
 const isCurrent = ({ state }: RecordColumn): boolean =>
   state === 'live' || state === 'loading' || state === 'returned';
 
-/**
- * The columns that a run writes: the current ones, and those of a former type of a field that is still read.
- */
+/** The columns that a run writes: the current ones, and those of a former type of a field still read. */
 const writtenColumns = (all: readonly RecordColumn[]): RecordColumn[] => {
   const read = new Set(
     all.filter((column) => isCurrent(column) && column.part === 'value').map(({ field }) => field),
@@ -142,10 +135,7 @@ async function ensureRecordState(ctx: TenantCtx, schema: string, { name, idType 
   return created;
 }
 
-/**
- * Adds the columns that the tables lack, and returns all columns of the record type, including those no
- * longer in use.
- */
+/** Adds the columns that the tables lack; returns all of the record type, also those out of use. */
 async function updateColumns(
   ctx: TenantCtx,
   schema: string,
@@ -191,10 +181,7 @@ const isComparedTableCurrent = (
 ): boolean =>
   comparedWith === null || (comparedWith.table === activeTable && comparedWith.generation === generation);
 
-/**
- * The run was planned from this state. Throws an Error when a failover of the warehouse alone lost the
- * publish that made it.
- */
+/** The run was planned from this state. Throws when a failover of the warehouse alone lost its publish. */
 async function assertCurrent(
   client: PoolClient,
   schema: string,
@@ -326,9 +313,7 @@ export async function prepareRun(
   };
 }
 
-/**
- * Read after the run started, which may have found the ERP's clock set back: see `lowerHighWaterToErpClock`.
- */
+/** Read after the run's start, which may have set the mark back: see `lowerHighWaterToErpClock`. */
 async function readScannedOn(ctx: TenantCtx, schema: string, recordType: string): Promise<string | null> {
   return (await readRecordState(ctx.db.data, schema, recordType))?.scannedOn ?? null;
 }

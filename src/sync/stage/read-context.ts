@@ -132,9 +132,7 @@ type StepProgress = {
   readonly plan?: Partial<RunPlan>;
 };
 
-/**
- * Stores the progress of a step, and what it found in addition to rows. Throws what `stageRunPage` throws.
- */
+/** Stores a step's progress and what it found in addition to rows. Throws what `stageRunPage` throws. */
 export const saveStep = (
   reading: RunReadContext,
   state: RunState,

@@ -1,6 +1,5 @@
 // The fields of a customer's query, with types that follow from values: some of them suggest a type, and
-// NetSuite confirms it over all rows, so that it depends on the rows that there are, and not on which of them
-// were read.
+// NetSuite confirms it over all rows, so that it depends on the rows that exist, not on those that were read.
 import type { FieldMetadata } from '../../connector.ts';
 import { dateText } from '../discovery/column-types.ts';
 import { type ProbeQuery, probeColumns, type QueryRefusal } from '../requests/probe.ts';
@@ -8,10 +7,7 @@ import { maxRowsPerQuery, type SuiteqlRow } from '../requests/suiteql.ts';
 import type { RowSource } from '../types/definition.ts';
 import { isColumnName, probeQuery, type SuiteqlColumn } from '../types/queries.ts';
 
-/**
- * NetSuite's rows, or its refusal of the query. Rejects for an outage, a refused login, or with the signal's
- * reason.
- */
+/** NetSuite's rows, or its refusal of the query. Rejects for an outage, a refused login, or an abort. */
 export type Ask = (query: string, limit: number) => Promise<readonly SuiteqlRow[] | QueryRefusal>;
 export const isRefusal = (answer: readonly SuiteqlRow[] | QueryRefusal): answer is QueryRefusal =>
   'error' in answer;
@@ -22,10 +18,7 @@ export type QueryColumns = {
   readonly keyColumn: string;
   /** Has times, also while the query returns no rows. */
   readonly modifiedColumn: string | null;
-  /**
-   * As last described: a type that holds all values stays, so that it doesn't change back and forth with the
-   * rows.
-   */
+  /** As last described: a type that holds all values stays, so that it doesn't alternate with the rows. */
   readonly last: readonly FieldMetadata[];
 };
 
@@ -79,10 +72,7 @@ const widerTypes: Partial<Record<ColumnType, readonly ColumnType[]>> = {
   date: ['time'],
 };
 
-/**
- * The last type where it holds all values, otherwise the one that was found; undefined where there is no
- * value and never was.
- */
+/** The last type if it holds all values, otherwise the found one; undefined if there never was a value. */
 function keepType(last: ColumnType | undefined, found: ColumnType | undefined): ColumnType | undefined {
   if (last === undefined || found === undefined) return found ?? last;
   return widerTypes[found]?.includes(last) === true ? last : found;

@@ -97,10 +97,7 @@ const define = ({ sql }: QueryText, { keyColumn, modifiedColumn }: QuerySource):
   renamed: {},
 });
 
-/**
- * An unexpected server error counts as a refusal if NetSuite answers another query and fails on this one
- * again.
- */
+/** An unexpected server error is a refusal if NetSuite answers another query and fails on this one again. */
 const createAsk =
   (suiteql: Suiteql, signal: AbortSignal): Ask =>
   async (query, limit) => {

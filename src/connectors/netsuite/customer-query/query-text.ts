@@ -1,6 +1,5 @@
 // Checks the text of a customer's query before it becomes a table within other queries, `SELECT … FROM
-// (<query>) t`: it must not end that parenthesis or hide what follows it. NetSuite decides everything else
-// about it.
+// (<query>) t`: it must not end that parenthesis or hide what follows it. NetSuite decides everything else.
 import { maxQueryCharacters } from '../../discovery.ts';
 
 /** `sql` is the statement without comments; `columns` are those of its select list, in lower case. */
@@ -51,10 +50,7 @@ function findName(item: readonly Token[]): string | null {
   return isName ? last.name : null;
 }
 
-/**
- * The names of all columns. NetSuite leaves empty columns out of its rows, so that those of `*` can't be
- * found out reliably.
- */
+/** The names of all columns: NetSuite's rows lack empty columns, so `*` doesn't show them reliably. */
 function readColumns(items: readonly Token[][]): Pick<QueryText, 'columns'> | { readonly problem: string } {
   if (items.length > maxColumns) return { problem: `The query must have at most ${maxColumns} columns` };
   const columns: string[] = [];

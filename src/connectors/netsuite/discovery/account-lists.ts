@@ -33,10 +33,7 @@ export type ListedField = {
 export type AccountLists = {
   /** As the catalogue spells them. */
   catalogue(): Promise<readonly string[] | null>;
-  /**
-   * Labels of custom record types and custom lists, by script id in lower case; empty where both lists are
-   * refused.
-   */
+  /** Labels of custom record types and lists, by script id in lower case; empty if both are refused. */
   customTypes(): Promise<ReadonlyMap<string, string>>;
   customFields(): Promise<readonly ListedField[] | null>;
   /**

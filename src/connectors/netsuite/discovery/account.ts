@@ -1,5 +1,4 @@
-// What describing record types needs to know of an account, each part read once, however many record types
-// are described.
+// What describing record types needs to know of an account, each part read once for all record types.
 import type { RecordTypeMetadata } from '../../connector.ts';
 import { createProbes, type Probes, type QueryRefusal } from '../requests/probe.ts';
 import { type AccountLists, type AccountParts, createAccountLists } from './account-lists.ts';

@@ -27,10 +27,7 @@ export const isCustomColumn = (name: string): boolean =>
 const catalogueSays = 'The metadata catalogue';
 const listSays = 'The list of custom fields';
 
-/**
- * Without the key, each column once: those of the catalogue first. Rejects with `ErpError` for an outage or a
- * refused login.
- */
+/** Without the key, each column once, the catalogue's first. Rejects for an outage or a refused login. */
 export async function findCandidates(
   lists: AccountLists,
   table: string,
@@ -83,10 +80,7 @@ const ofProperty = (
   };
 };
 
-/**
- * The record type of ours that has the records of a catalogue entry; undefined where there is none, as for
- * `transaction`.
- */
+/** Our record type with the records of a catalogue entry; undefined for one such as `transaction`. */
 export const toTarget = (entry: string, listed: readonly string[]): string | undefined =>
   isItemType(entry) ? 'item' : listed.find((name) => name === entry);
 
@@ -132,10 +126,7 @@ const ofListed = (candidate: Candidate, { label, valueType }: ListedField): Cand
     ? { ...candidate, label, type: listedTypes[valueType] ?? 'text', namedBy: listSays }
     : { ...candidate, label };
 
-/**
- * Columns with the prefix that the rows have a value of and that aren't described yet. Rejects as
- * `findCandidates`.
- */
+/** Columns with the prefix that have a value and aren't described yet. Rejects as `findCandidates`. */
 export async function findUnlisted(
   lists: AccountLists,
   prefix: string,

@@ -50,10 +50,7 @@ export async function readCatalogueEntry(
   return answer === null ? null : parseSchema(answer.json);
 }
 
-/**
- * The names of all entries, as the catalogue spells them; null where it is refused. Rejects as
- * `nullWhenRefused`.
- */
+/** All names, as the catalogue spells them; null where it is refused. Rejects as `nullWhenRefused`. */
 export async function listCatalogue(
   http: NetsuiteHttp,
   signal: AbortSignal,

@@ -1,5 +1,4 @@
-// Describes columns that aren't known well enough to be taken for granted: which of them can be read, and of
-// which type they are.
+// Describes columns that can't be taken for granted: which of them can be read, and their types.
 import { type FieldMetadata, hasLabel } from '../../connector.ts';
 import {
   isUnknown,
@@ -70,10 +69,7 @@ const isFormatted = ({ type, namedBy }: Queried): boolean =>
 
 type Queried = Candidate & { readonly type: ColumnDefinition['type'] };
 
-/**
- * In the order of the candidates. Rejects with `ErpError` for an outage or a refused login, or with the
- * signal's reason.
- */
+/** In the candidates' order. Rejects with `ErpError` for an outage or refused login, or when aborted. */
 export async function describeColumns(
   parts: QueryParts,
   source: ColumnSource,
@@ -160,10 +156,7 @@ async function probeAll(
 
 type JudgedColumn = Judged & Pick<Candidate, 'name' | 'namedBy'>;
 
-/**
- * Types that follow from the first values, widened where other rows contradict them: NetSuite calculates with
- * all rows.
- */
+/** Types of the first values, widened where NetSuite's calculation over all rows contradicts them. */
 async function confirmTypes(
   parts: QueryParts,
   source: ColumnSource,

@@ -60,10 +60,7 @@ export async function describeType(account: Account, name: string): Promise<Reco
   }
 }
 
-/**
- * Under exactly this name: two names never differ in case alone. A catalogue that is refused may have any
- * name.
- */
+/** Under exactly this name: names never differ in case alone. A refused catalogue may have any name. */
 async function isListed({ lists }: Account, name: string): Promise<boolean> {
   const catalogue = await lists.catalogue();
   if (catalogue === null || catalogue.includes(name)) return true;

@@ -1,6 +1,5 @@
 // Lists every record type of an account in a few requests, whatever their number: what the account says of
-// itself, and the tables that are known to exist without being listed. Fields are read only when a type is
-// described.
+// itself, and the tables that are known to exist without being listed. Describing a type reads its fields.
 import type { RecordTypeHead } from '../../discovery.ts';
 import { recordTypeDefinitions } from '../types/record-types.ts';
 import { type AccountParts, createAccountLists, type ListedField } from './account-lists.ts';
@@ -8,9 +7,8 @@ import { findKnownTable, knownTables, withoutKey } from './known-tables.ts';
 import { classifyFamily, curatedFamily, inItems, isItemType, toLabel } from './names.ts';
 
 /**
- * Names are unique, also without regard to case. A list that NetSuite refuses is no error: then the others
- * decide. Rejects with `ErpError` for an outage, a refused login or an unreadable response, or with the
- * signal's reason.
+ * Names are unique in any case. A list that NetSuite refuses is no error: then the others decide. Rejects
+ * with `ErpError` for an outage, a refused login or an unreadable response, or with the signal's reason.
  */
 export async function discoverRecordTypes(parts: AccountParts): Promise<readonly RecordTypeHead[]> {
   const lists = createAccountLists(parts);
@@ -73,10 +71,7 @@ function tableHead(name: string, field?: ListedField): RecordTypeHead {
   };
 }
 
-/**
- * In queries the choices of a multiple select are a table of the table that the field is in, which is certain
- * for these.
- */
+/** In queries a multiple select's choices are a table of the field's own table: certain for these. */
 const ownerTables: Readonly<Record<string, string>> = {
   BODY: 'transaction',
   COLUMN: 'transactionline',

@@ -1,6 +1,5 @@
 // Which list the entries of a multiple select are in: a custom list or custom record type, by the account's
-// own list of custom fields, or the subsidiaries. Nothing is known of other record types, whose entries have
-// no names then.
+// own list of custom fields, or the subsidiaries. Entries of other record types have no names.
 import type { FieldMetadata, RecordTypeMetadata } from '../../connector.ts';
 import { entryNamesQuery } from '../types/queries.ts';
 import type { Account } from './account.ts';

@@ -131,10 +131,7 @@ const byTable: Readonly<Record<string, ByType>> = {
   },
 };
 
-/**
- * Also known by name: what curated record types of the same table have, with their labels and volatile
- * columns.
- */
+/** Also known by name: those of curated record types of the table, with labels and volatile columns. */
 const curated = (table: string): ColumnDefinition[] =>
   recordTypeDefinitions
     .filter((type) => type.table === table)
@@ -152,10 +149,7 @@ const ofTransactions = defineColumns(
 
 const getTypes = (table: string): ByType => (Object.hasOwn(byTable, table) ? (byTable[table] ?? {}) : {});
 
-/**
- * What columns of the table are called and of which type they are; empty for most tables. `table` is in lower
- * case.
- */
+/** Labels and types of columns of the table; empty for most tables. `table` is in lower case. */
 export function knownColumns(table: string): ColumnDefinition[] {
   if (table === 'transaction')
     return [

@@ -9,10 +9,7 @@ export type KnownTable = {
   readonly family: RecordFamily;
   /** Null where no columns tell its rows apart for certain; absent where one of the usual columns does. */
   readonly key?: StoredDefinition['key'] | null;
-  /**
-   * The record that a row belongs to and with whose modification time it changes, and the column with that
-   * time.
-   */
+  /** The record that a row belongs to and changes with, and the column with the time of that change. */
   readonly parent?: NonNullable<StoredDefinition['parent']> & { readonly modified: string };
 };
 

@@ -47,10 +47,7 @@ export const typesByName = (names: readonly string[], listed: readonly ListedFie
     }),
   );
 
-/**
- * The record type with what runs compare. `listed`: the list from before it was described; null where it is
- * refused.
- */
+/** The record type with what runs compare. `listed`: the list from before; null where it is refused. */
 export function withListedTypes(
   recordType: RecordTypeMetadata,
   listed: readonly ListedField[] | null,

@@ -77,10 +77,7 @@ function describeHidden(definition: RecordTypeDefinition, message: string): Reco
   };
 }
 
-/**
- * `siblings`: record types of the same table that are described, too; their columns are probed in the same
- * queries.
- */
+/** `siblings`: also described, of the same table; their columns are probed in the same queries. */
 async function describeRecordType(
   account: Account,
   definition: RecordTypeDefinition,
@@ -150,10 +147,7 @@ async function describeUnlisted(
   return describeColumns(account, source, candidates);
 }
 
-/**
- * As `describeUnlisted`; the first lines are read only where the list of custom fields has one that isn't
- * described yet.
- */
+/** As `describeUnlisted`; reads the first lines only if a listed custom field isn't described yet. */
 async function describeUnlistedOfLines(
   account: Account,
   definition: RecordTypeDefinition,
@@ -262,9 +256,7 @@ function underivable(
     : null;
 }
 
-/**
- * Columns that have a value but no display text in this account: better read as plain text than not at all.
- */
+/** Columns that have a value but no display text in this account: better read as plain text than not. */
 async function findUnlabelled(
   probe: (columns: readonly ColumnDefinition[]) => Promise<ReadonlyMap<string, string>>,
   columns: readonly ColumnDefinition[],

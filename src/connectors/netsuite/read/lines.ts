@@ -16,10 +16,7 @@ export type LineSet = {
   readonly lines: readonly SourceLine[];
   /** The first problem with a line; null when all are readable. */
   readonly problem: string | null;
-  /**
-   * The record's modification times as the queries for its lines saw them: one value unless it changed
-   * between two queries.
-   */
+  /** The record's modification times in the queries for its lines: one, unless it changed in between. */
   readonly parentModified: readonly string[];
 };
 export type LineSets = {
@@ -47,8 +44,7 @@ export const firstChunkSize = 40;
  * `ids` must ascend. The records are queried in chunks whose lines are likely to fit into one response, by
  * the average so far, because each further page of one query makes the ERP find all of its lines again.
  * Rejects with `ErpError`, also for lines that were not requested or are out of order, and with
- * `ANSWER_TOO_LARGE` where those of one record are larger than `maxRecordCharacters`; or with the signal's
- * reason.
+ * `ANSWER_TOO_LARGE` where those of one record are larger than `maxRecordCharacters`, or when aborted.
  */
 export async function readLinesOfRecords(
   suiteql: Suiteql,

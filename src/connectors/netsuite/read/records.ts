@@ -292,8 +292,7 @@ type Complete = { readonly records: readonly SourceRecord[]; readonly rejected: 
  * Headers and lines come from two queries. Each line carries its record's modification time as of its own
  * query; where that differs from the header's, the document was edited in between, so header and lines are
  * read again. For a document without lines, or whose lines came in several responses, the lines can't show an
- * edit up to the last query, so its modification time is queried once more; a document that was deleted in
- * between is left out.
+ * edit up to the last query, so its modification time is queried once more; deleted documents are left out.
  */
 async function addLines(
   suiteql: Suiteql,

@@ -162,10 +162,7 @@ function getAlgorithm(key: KeyObject): jwt.Algorithm {
   return algorithm;
 }
 
-/**
- * Translates the token endpoint's `error` values (RFC 6749, section 5.2) for the person who set up the
- * connection.
- */
+/** Explains the token endpoint's `error` values (RFC 6749, section 5.2) to those who set up connections. */
 function tokenError(response: GuardedResponse, now: Date, { notAfter }: Oauth2Keys): ErpError {
   if (response.status !== 400 && response.status !== 401) return responseError(response, now);
   const body = findJson(response.text);
@@ -173,8 +170,7 @@ function tokenError(response: GuardedResponse, now: Date, { notAfter }: Oauth2Ke
   const message = `The ERP refused the login: ${code === '' ? `status ${response.status}` : code}`;
   if (code === 'invalid_client' || code === 'unauthorized_client')
     return erpError('credentials', 'CLIENT_UNKNOWN', message);
-  // NetSuite has one error value for everything that is wrong with a certificate, but we know when ours
-  // expires.
+  // NetSuite has one error value for all that is wrong with a certificate; we know when ours expires.
   if (code === 'invalid_grant' && notAfter !== undefined && Date.parse(notAfter) <= now.getTime())
     return erpError(
       'credentials',

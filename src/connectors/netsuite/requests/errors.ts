@@ -1,5 +1,4 @@
-// Maps what NetSuite or the network did with a request to an ErpError: its kind, its stable code, and what a
-// person can do about it.
+// Maps what NetSuite or the network did to an ErpError: its kind, stable code, and what a person can do.
 import type { GuardedFetchError, GuardedResponse } from '../../../core/network/guarded-fetch.ts';
 import { ErpError, type ErpErrorKind } from '../../connector.ts';
 
@@ -62,10 +61,7 @@ export function erpError(
   return new ErpError(kind, code, message, { fix: fixes[code], ...options });
 }
 
-/**
- * For a response that contradicts itself or breaks the rules of NetSuite's interface, and so can't be
- * trusted.
- */
+/** For a response that contradicts itself or breaks the rules of NetSuite's interface: not trusted. */
 export const inconsistentResponse = (message: string): ErpError =>
   erpError('answer', 'ANSWER_INCONSISTENT', message);
 

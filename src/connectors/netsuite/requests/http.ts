@@ -22,10 +22,7 @@ export type NetsuiteRequest = {
 /** A response's JSON, and how long its text was. */
 type ParsedResponse = { readonly json: unknown; readonly characters: number };
 export type NetsuiteHttp = {
-  /**
-   * The parsed JSON of a 2xx response. Rejects with ErpError, or with the signal's reason once that is
-   * aborted.
-   */
+  /** The parsed JSON of a 2xx response. Rejects with ErpError, or with the reason of the aborted signal. */
   send(request: NetsuiteRequest): Promise<ParsedResponse>;
   /**
    * For writes, which have no response body: the Location header of a 2xx response, empty where there is

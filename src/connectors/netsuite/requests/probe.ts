@@ -6,10 +6,7 @@ import { refusedColumn } from './errors.ts';
 export type QueryRefusal = { readonly error: ErpError; readonly column: string | null };
 type Named = { readonly name: string };
 type Typed = Named & { readonly type: string };
-/**
- * Queries exactly these columns; null on success. Rejects for an error that says nothing about columns, such
- * as an outage.
- */
+/** Queries exactly these columns; null on success. Rejects for an error that isn't about columns. */
 export type ProbeQuery<C extends Named> = (columns: readonly C[]) => Promise<QueryRefusal | null>;
 
 /**
@@ -119,9 +116,7 @@ export type Probes = {
   ): Promise<ReadonlyMap<string, string>>;
 };
 
-/**
- * Columns of a feature: where one table lacks them, so do the others, unless one of their rows has a value.
- */
+/** Columns of a feature: where one table lacks them, so do the others, unless a row of theirs has a value. */
 const featureColumns: ReadonlySet<string> = new Set(['subsidiary']);
 
 export function createProbes(): Probes {

@@ -20,10 +20,7 @@ export const maxRowsPerQuery = 1_000;
 export type KnownEntries = {
   /** By id; null for an entry that the list doesn't have. */
   readonly names: Map<string, string | null>;
-  /**
-   * Values with a display text that the names don't make up although they were just read, such as one with
-   * full names.
-   */
+  /** Display texts that the names, although just read, don't make up, such as those with full names. */
   readonly confirmed: Set<string>;
 };
 

@@ -5,10 +5,7 @@ import type { FieldType, OpenWhen, ShownAs } from '../../connector.ts';
 import type { SourceValue } from '../../source-records.ts';
 import { maxIdDigits, parentModifiedField, type StoredDefinition } from './stored-definition.ts';
 
-/**
- * How a field that NetSuite doesn't have is computed from a column: from its value or its display text,
- * neither of them null.
- */
+/** How a field that NetSuite lacks is computed: from a column's value or display text, neither null. */
 export type Derivation = {
   readonly from: string;
   readonly part: 'value' | 'label';
@@ -24,14 +21,9 @@ export type ColumnDefinition = {
   readonly excluded: string | null;
   /** Why the type may be wrong in an account; absent where it is certain. */
   readonly warning?: string;
-  /**
-   * Only for a reference: the record type of ours whose records it names, where every value is certain to
-   * name one of these.
-   */
+  /** Only for a reference: our record type that every value is certain to name a record of. */
   readonly target?: string;
-  /**
-   * Only for an amount of the header: the column that names its currency, or null where none is certain to.
-   */
+  /** Only for an amount of the header: the column that names its currency; null where none is certain to. */
   readonly currency?: string | null;
   /** Only for a field that is no column of NetSuite; its source is among the same columns. */
   readonly derived?: Derivation;
@@ -100,10 +92,7 @@ export type ReadDefinition = RowSource & {
 
 export type RecordTypeDefinition = ReadDefinition & {
   readonly label: string;
-  /**
-   * The first one whose field can be read applies. If none can and there are volatile fields, every record is
-   * open.
-   */
+  /** The first one whose field can be read applies; if none, with volatile fields, every record is open. */
   readonly openWhen: readonly Exclude<OpenWhen, null | 'always'>[];
   /** Columns by which a person recognizes a record, the preferred ones first. */
   readonly shownAs: Readonly<Record<keyof ShownAs, readonly string[]>>;
@@ -132,10 +121,7 @@ export const withTargets = (
     return target === undefined ? column : { ...column, target };
   });
 
-/**
- * Marks columns as amounts of money. `currency`: the column that names their currency, or null where none is
- * certain to.
- */
+/** Marks columns as amounts. `currency`: the column that names theirs; null where none is certain to. */
 export const withAmounts = (
   columns: readonly ColumnDefinition[],
   currency: string | null,

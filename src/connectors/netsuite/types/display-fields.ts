@@ -13,10 +13,7 @@ const negate = (text: string): string =>
   isZero(text) || text.startsWith('-') ? withoutMinus(text) : `-${text}`;
 const keepSign = (text: string): string => (isZero(text) ? withoutMinus(text) : text);
 
-/**
- * `Invoice : Open` → `Open`, in any language; a text without the separator stays whole. Null where nothing
- * follows it.
- */
+/** `Invoice : Open` → `Open`, in any language; whole without the separator. Null if nothing follows it. */
 function removeType(label: string): string | null {
   const separator = /\s:\s/.exec(label);
   const status = separator === null ? label : label.slice(separator.index + separator[0].length).trim();
@@ -78,10 +75,7 @@ export const withDisplayStatus = (columns: readonly ColumnDefinition[]): ColumnD
         ],
   );
 
-/**
- * A column to read; a derived one is computed from its source, which is queried whether or not it is read
- * itself.
- */
+/** A column to read; a derived one is computed from its source, which is queried in any case. */
 export type ReadColumn = SuiteqlColumn & {
   readonly derived?: Pick<Derivation, 'part' | 'derive'> & { readonly source: SuiteqlColumn };
 };

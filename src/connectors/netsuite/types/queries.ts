@@ -1,6 +1,5 @@
 // The text of every SuiteQL query, from typed parts. Names come from our definitions or match a strict
-// pattern; the only values ever put into a query are integers that were validated and times that were
-// formatted here.
+// pattern; the only values in a query are validated integers and times that were formatted here.
 import { type FieldMetadata, hasLabel, type IdRange } from '../../connector.ts';
 import { erpError } from '../requests/errors.ts';
 import { isQuerySource, type LinesDefinition, type ReadDefinition, type RowSource } from './definition.ts';
@@ -27,10 +26,7 @@ export const parentModifiedKey = 'parent_modified';
 
 const inUtc = (column: string): string => `TO_CHAR(SYS_EXTRACT_UTC(${column}), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
-/**
- * Unformatted dates would come in the format that the integration's user prefers, and without the time of
- * day.
- */
+/** Unformatted dates would come in the integration user's format, and without the time of day. */
 function columnSql(column: string, { name, type }: SuiteqlColumn): string {
   const key = valueKey(name);
   if (type === 'date') return `TO_CHAR(${column}, 'YYYY-MM-DD') AS ${key}`;
@@ -141,10 +137,7 @@ function hasIds(source: RowSource, ids: readonly string[]): string {
   return `${columns[0]} IN (${idList([...first])}) AND ${id} IN (${idList(ids)})`;
 }
 
-/**
- * Which records of a type: all, those behind an id, those changed at or after an instant, or those with the
- * given ids.
- */
+/** Which records of a type: all, behind an id, changed at or after an instant, or with the given ids. */
 export type RecordSelection = {
   readonly afterId?: string | null;
   readonly changedSince?: Date | null;
@@ -222,10 +215,7 @@ export const changedLinesKey = 'linechanges';
 /** Lines whose own modification time can be read. */
 export type TimedLines = LinesDefinition & { readonly modified: string };
 
-/**
- * One row: how many records of the range changed at or after the instant, and, with `lines`, of how many a
- * line did.
- */
+/** One row: how many records of the range changed since the instant; with `lines`, also by a line. */
 export function changeCountQuery(
   definition: ReadDefinition,
   lines: TimedLines | null,
@@ -253,10 +243,7 @@ export const probeQuery = (source: RowSource, fields: readonly SuiteqlColumn[]):
 /** `key` is the value of the definition's key column. */
 export type LineCursor = { readonly parent: string; readonly key: string };
 
-/**
- * Lines of the given records behind a cursor, by record and key. `withModified`: the record's modification
- * time can be read.
- */
+/** Lines of these records behind a cursor, by record and key. `withModified`: with the records' times. */
 export function linesQuery(
   definition: ReadDefinition,
   lines: LinesDefinition,
@@ -315,10 +302,7 @@ export function lineTotalsQuery(
   return `SELECT ${parent} AS ${parentKey}, ${totals.join(', ')} FROM ${linesSource(definition, lines)}${conditions} GROUP BY ${parent} ORDER BY ${parent} ASC`;
 }
 
-/**
- * Records of the type with a line that changed at or after the instant, by the line's own modification time,
- * each once, by id.
- */
+/** Ids of records with a line that changed at or after the instant by its own time, each once, by id. */
 export function changedLinesQuery(
   definition: ReadDefinition,
   lines: TimedLines,
@@ -339,9 +323,8 @@ const linesSource = (definition: ReadDefinition, lines: LinesDefinition): string
   `${lines.table} l INNER JOIN ${definition.table} t ON ${keyColumns(definition).join()} = l.${lines.parent}`;
 
 /**
- * The calendar day now. To Oracle CURRENT_DATE is in the session's time zone, which is that of the
- * integration's user, as are dates and times in the responses; SYSDATE is in the zone of the database's
- * machine.
+ * The calendar day now. To Oracle CURRENT_DATE is in the session's time zone, that of the integration's user,
+ * as are dates and times in responses; SYSDATE is in the zone of the database's machine.
  */
 export const todayQuery = (now: 'CURRENT_DATE' | 'SYSDATE'): string =>
   `SELECT TO_CHAR(${now}, 'YYYY-MM-DD') AS today FROM dual`;
@@ -381,10 +364,7 @@ export type DeletionsQueryForm = {
   readonly time: 'utc' | 'date';
 };
 
-/**
- * The bound is 38 hours before the instant: the time may have been truncated to its day, in an unknown time
- * zone.
- */
+/** The bound is 38 hours earlier: the time may have been truncated to its day, in an unknown time zone. */
 export function deletionsQuery(
   { columns, time }: DeletionsQueryForm,
   instant: Date,
@@ -400,10 +380,7 @@ export function deletionsQuery(
   return `SELECT d.recordid AS id, ${when} AS deleteddate${type} FROM deletedrecord d${where(conditions)} ORDER BY d.recordid ASC`;
 }
 
-/**
- * Which list or custom record type each multiple select chooses from; `definitions` is the table that defines
- * these.
- */
+/** Which list or custom record type each multiple select chooses from, as table `definitions` defines it. */
 export function entryListsQuery(
   definitions: 'customlist' | 'customrecordtype',
   afterId: string | null,
@@ -415,9 +392,7 @@ export function entryListsQuery(
   return `SELECT c.internalid AS id, c.scriptid AS scriptid, l.scriptid AS list FROM customfield c INNER JOIN ${definitions} l ON l.internalid = c.fieldvaluetyperecord${where(conditions)} ORDER BY c.internalid ASC`;
 }
 
-/**
- * The names of entries, at most 1,000. Throws as `recordsQuery` for an id or a table that isn't well-formed.
- */
+/** The names of entries, at most 1,000. Throws as `recordsQuery` for a malformed id or table. */
 export function entryNamesQuery(table: string, ids: readonly string[]): string {
   if (!isColumnName(table))
     throw erpError('query', 'FIELD_NOT_SYNCABLE', 'The name of a list is not a valid table name');

@@ -15,9 +15,7 @@ import { StoredDefinition } from './stored-definition.ts';
 import { isIdText } from './values.ts';
 
 export type LinesPlan = { readonly definition: LinesDefinition; readonly columns: readonly ReadColumn[] };
-/**
- * `lines` is null for a read without lines. `modifiedField` is null where no modification time can be read.
- */
+/** `lines` is null for a read without lines, `modifiedField` where no modification time can be read. */
 export type ReadPlan = {
   readonly definition: ReadDefinition;
   readonly columns: readonly ReadColumn[];
@@ -106,10 +104,7 @@ function getField(typeName: string, fields: readonly FieldMetadata[], name: stri
   return field;
 }
 
-/**
- * With its source where the field is derived. Throws `ErpError` `FIELD_NOT_SYNCABLE` where that can't be
- * read.
- */
+/** With the source of a derived field. Throws `ErpError` `FIELD_NOT_SYNCABLE` if that can't be read. */
 function toReadColumn(
   typeName: string,
   { columns }: Described,

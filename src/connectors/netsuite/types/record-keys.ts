@@ -33,10 +33,7 @@ export function keyProblem(key: Key, row: SuiteqlRow): string {
   return problems.find((problem) => problem !== null) ?? 'The id is not an integer';
 }
 
-/**
- * The id of these values of the key's columns; where they don't fit into one, a text that isn't an id and
- * shows them.
- */
+/** The id of these key values; if they don't fit into one, a text that isn't an id and shows them. */
 function composeId(key: Key, parts: readonly unknown[]): string {
   const [first = '', ...others] = parts.map(String);
   if (parts.some((part, index) => partProblem(key, index, part) !== null))

@@ -21,10 +21,7 @@ const StoredLines = z.object({
    * syncable fields.
    */
   key: SqlName,
-  /**
-   * Number columns whose sums prove that all lines were read; those that aren't syncable fields of the lines
-   * are left out.
-   */
+  /** Number columns whose sums prove that all lines were read, as far as they are syncable fields. */
   sums: z.array(SqlName).readonly(),
   /** Column with the time of the line's own last modification; null where there is none. */
   modified: SqlName.nullable(),
@@ -77,7 +74,5 @@ export const StoredDefinition = z
     ({ lines, key, modified }) => lines === null || (key.length === 1 && modified?.from !== 'parent'),
     'Such records have no lines',
   );
-/**
- * JSON: what `RecordTypeMetadata.definition` has for record types that this connector doesn't know by name.
- */
+/** JSON: `RecordTypeMetadata.definition` of record types that this connector doesn't know by name. */
 export type StoredDefinition = z.infer<typeof StoredDefinition>;

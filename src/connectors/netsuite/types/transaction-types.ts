@@ -144,10 +144,7 @@ const creditedLines: LinesDefinition = {
   columns: [...withDisplayAmounts(itemLineColumns, 'positive'), ...lineTimeColumns],
 };
 
-/**
- * Shipping and billing change these columns; whether that moves the order's own modification time isn't
- * known.
- */
+/** Shipping and billing change these columns, perhaps without moving the order's modification time. */
 const orderLines: LinesDefinition = {
   ...soldLines,
   columns: [

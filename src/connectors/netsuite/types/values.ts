@@ -11,10 +11,7 @@ const maxExponent = 60;
 
 const id = /^(?:0|-?[1-9]\d{0,17})$/;
 
-/**
- * Whether it is an internal id in canonical form, so that equal ids are equal texts. System rows have
- * negative ids.
- */
+/** Whether it is an internal id in canonical form: equal ids are equal texts. System rows: negative ids. */
 export const isIdText = (text: string): boolean => id.test(text);
 
 const maxExactDigits = 15; // a number holds integers of up to 15 digits exactly

@@ -106,10 +106,7 @@ async function answerByCurrency(
   );
 }
 
-/**
- * The periods between the first and the last day, each asked for by itself; in their order, or the largest
- * first.
- */
+/** The periods from the first through the last day, each queried by itself; in order, or largest first. */
 async function answerPeriods(tools: Tools, reading: Reading, day: Field, period: Period): Promise<string> {
   const { filters, kind, limit, isTop } = reading;
   const { count, values, min, max } = await tools.aggregate({ ...toInput(reading), field: day.name });
@@ -194,10 +191,7 @@ async function answerList(tools: Tools, reading: Reading): Promise<string> {
   );
 }
 
-/**
- * Resolves to the answer's text. Rejects with ToolFailed when a tool fails, and with Unclear for what can't
- * be computed.
- */
+/** Resolves to the answer. Rejects with ToolFailed when a tool fails, Unclear for what isn't computable. */
 export async function answerReading(tools: Tools, reading: Reading): Promise<string> {
   const { kind, field, groupBy, period, filters } = reading;
   if (kind === 'list' || kind === 'record') return answerList(tools, reading);

@@ -32,10 +32,7 @@ const forms: readonly string[] = [
   '(?<which>today|yesterday|(?:this|last) (?<unit>month|year))',
 ];
 
-/**
- * That many months and days. Months count from 0; months and days outside of the calendar run on, as in
- * January 32.
- */
+/** That many months and days. Months count from 0; both may run past the calendar, as in January 32. */
 function computeSpan(
   year: number,
   month: number,

@@ -27,10 +27,7 @@ export function equals(field: Field, values: readonly string[], isNot = false): 
   return filterBy(field, { [isNot ? '_not' : '']: values.length === 1 ? values.join('') : values }, words);
 }
 
-/**
- * The records that have a value, by the field itself or by the id of what it names; none if the version can't
- * tell.
- */
+/** The records with a value, by the field or the id of what it names; none if the version can't tell. */
 export const hasValue = (field: Field, { fields }: Resource): readonly Filter[] =>
   [field, ...fields.filter(({ name }) => name === field.name.replace(/Name$/, 'Id'))]
     .flatMap((one) => filterBy(one, { _null: 'false' }, 'is not empty'))

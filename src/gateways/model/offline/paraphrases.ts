@@ -63,10 +63,7 @@ const table: readonly (readonly [pattern: string, question: string])[] = [
   ],
 ];
 
-/**
- * Each way in which a question about invoices can be said in the words of the forms; none for other
- * resources.
- */
+/** Each way to ask about invoices in the words of the forms; none for other resources. */
 export function paraphrases(text: string, resource: Resource): readonly string[] {
   const { one, many, main, debt, party } = resource;
   if (!/^(?:(?:sales|customer) )?invoice$/.test(one) || party === undefined) return [];

@@ -17,10 +17,7 @@ function computeBounds(day: Date, period: Period): readonly [start: number, next
   return [Date.UTC(year, month, start), Date.UTC(year, month, start + (period === 'week' ? 7 : 1))];
 }
 
-/**
- * The periods from a day through another, at most `max` and one more; the first and the last are cut to these
- * days.
- */
+/** The periods from a day through another, cut to these days; at most `max` and one more. */
 export function listPeriods({ from, to }: DaySpan, period: Period, max: number): readonly NamedSpan[] {
   const spans: NamedSpan[] = [];
   const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10);

@@ -125,9 +125,7 @@ function toIntent(
   return { kind, field, groupBy, period, order: sorts[0]?.order, conditions };
 }
 
-/**
- * The record that is named, by its id only together with what it is; undefined if these words can't name it.
- */
+/** The record that is named, by an id only together with what it is; undefined if none can be named so. */
 function parseRecordClause(
   { values, today }: Question,
   { id, name, noun }: NonNullable<RegExpExecArray['groups']>,

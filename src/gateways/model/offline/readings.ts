@@ -11,9 +11,7 @@ type Context = { readonly tools: Tools; readonly resource: Resource };
 /** The words are understood, but not what they ask for. The message is for the user. */
 export class Unclear extends Error {}
 
-/**
- * A field with at most this many values is a state or category, whose values may occur as words in questions.
- */
+/** A field with at most this many values is a state or category, whose values may be words of questions. */
 const maxStates = 50;
 const maxConditions = 8;
 

@@ -56,10 +56,7 @@ const isMentioned = (text: string, resource: string): boolean =>
     ` ${text} `.includes(` ${noun} `),
   );
 
-/**
- * `today` is YYYY-MM-DD. Rejects with ToolFailed when a tool fails, and with Unclear for what can't be
- * computed.
- */
+/** `today` is YYYY-MM-DD. Rejects with ToolFailed when a tool fails, Unclear for what isn't computable. */
 export async function replyTo(tools: Tools, text: string, today: string): Promise<OfflineReply> {
   const names = await tools.resources();
   const question = normalize(text.slice(0, maxCharacters + 1), today);

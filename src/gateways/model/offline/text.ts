@@ -1,5 +1,4 @@
-// Normalizes a question: values become marks, such as `<n0>`, so that its form can be recognized by its words
-// alone.
+// Normalizes a question: values become marks, such as `<n0>`, so that its words alone show its form.
 import { type DaySpan, markDates } from './dates.ts';
 
 /** Quoted text, a code, a number without thousands separators, or days. A number is a range of itself. */

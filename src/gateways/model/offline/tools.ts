@@ -67,10 +67,7 @@ const debtName =
   /^(?:amount (?:due|remaining|unpaid)|(?:open |remaining )?balance(?: due)?|(?:unpaid|open) amount)$/;
 const identityNames = ['number', 'code', 'sku', 'reference', 'key', 'name', 'title'];
 
-/**
- * `dueDate` is also called `due`, `isInactive` `inactive`, and `customerName` and `customerId` are both
- * `customer`.
- */
+/** `dueDate` is also called `due`, `isInactive` `inactive`, `customerName` and `customerId` `customer`. */
 const shorten = (words: string): string =>
   words.replace(/^(?:is|has) | (?:date|at|on|name|id|number|code)$/, '');
 
@@ -113,10 +110,7 @@ function toResource({ resource: name, description, fields, defaultSort }: z.infe
     debt: { amount: worded(decimals, debtName), day: worded(days, /^due(?: date| on)?$/) },
     /** Who owes it: the field, and what such a one is called. */
     party: party && { field: party, nouns: Object.values(bothNumbers(shorten(party.words))).join('|') },
-    /**
-     * The fields of a record's date and amount; undefined if that isn't clear. The time of the last change is
-     * not its date.
-     */
+    /** A record's fields of date (not of its last change) and amount; undefined if that isn't clear. */
     main: {
       day: /modif|chang|updat/i.test(day?.name ?? '') ? undefined : day,
       number: choose(decimals, 'total', 'amount'),
@@ -151,9 +145,7 @@ export const createTools = (
 });
 export type Tools = ReturnType<typeof createTools>;
 
-/**
- * Compiles a pattern in which `{one}`, `{many}` and `{fields}` are the names of the resource and its fields.
- */
+/** Compiles a pattern: `{one}`, `{many}` and `{fields}` are the names of the resource and its fields. */
 export function compile(pattern: string, { name, one, many, phrases }: Resource): RegExp {
   const longestFirst = [...phrases.keys()].sort((a, b) => b.length - a.length);
   const names: Readonly<Record<string, readonly string[]>> = {

@@ -70,10 +70,7 @@ async function deliver(ctx: Ctx, job: Job, stopping: AbortSignal): Promise<void>
     );
 }
 
-/**
- * Starts applying the sandbox's due changes and delivering its events. `tick` does both now, until nothing
- * more is due.
- */
+/** Applies the sandbox's due changes and delivers its events. `tick` does both until nothing is due. */
 export function startSandboxWork(ctx: Ctx): Recurring {
   const events = startJobWorker(ctx, {
     kind: 'sandbox_events',

@@ -89,10 +89,7 @@ const payoutColumns = [
   'created_at',
 ] as const;
 
-/**
- * The sandbox's own ids have a prefix by kind: cs checkout session, py payment, re refund, po payout, evt
- * event.
- */
+/** Ids have a prefix by kind: cs checkout session, py payment, re refund, po payout, evt event. */
 export const createSandboxId = (kind: 'cs' | 'py' | 're' | 'po' | 'evt'): string =>
   `${kind}_${createId().replaceAll('-', '')}`;
 

@@ -26,10 +26,7 @@ export type PaySession = {
   readonly cancelUrl: string;
   readonly cards: readonly Pick<TestCard, 'id' | 'last4' | 'title' | 'description'>[];
 };
-/**
- * `refused`: the session can no longer be paid, or the card is unknown; `session` is the current state either
- * way.
- */
+/** `refused`: no longer payable, or the card is unknown; `session` is the current state either way. */
 type PayResult = { readonly outcome: 'done' | 'declined' | 'refused'; readonly session: PaySession };
 
 const endings = {
@@ -153,9 +150,7 @@ const scheduleBankReversal = (tx: Tx, row: SandboxPaymentRow, later: Date): Prom
     due_at: later,
   });
 
-/**
- * Tries the card; trying again after the session was paid changes nothing. Undefined for an unknown token.
- */
+/** Tries the card; does nothing more once the session is paid. Undefined for an unknown token. */
 export const payByCard = (ctx: Ctx, token: string, cardId: string): Promise<PayResult | undefined> =>
   withSession(
     ctx,

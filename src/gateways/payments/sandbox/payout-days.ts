@@ -1,5 +1,4 @@
-// When the sandbox pays out. Payout windows are aligned to the epoch, so that a daily window ends at midnight
-// UTC.
+// When the sandbox pays out. Payout windows are aligned to the epoch, so that daily ones end at midnight UTC.
 
 const dayMs = 86_400_000;
 

@@ -69,10 +69,7 @@ type Share = {
 };
 type ShareUpdate = { readonly due_at: Date | null; readonly payout_id?: string };
 
-/**
- * Creates one payout of one account and currency. If refunds exceed payments, all of them wait for the next
- * window.
- */
+/** Creates one payout of an account and currency. If refunds exceed payments, all wait for the next one. */
 async function createPayout(
   { tx, organizationId, at, payoutEveryMs }: Step,
   shares: readonly [Share, ...Share[]],
@@ -148,10 +145,7 @@ async function processDueRefunds(now: Step): Promise<Share[]> {
   return shares;
 }
 
-/**
- * Applies one step of everything that is due; does nothing while another process does the same for this
- * organization.
- */
+/** Applies one step of everything that is due, unless another process does so for the organization. */
 const processOrganization = (ctx: Ctx, organizationId: string): Promise<void> =>
   inTransaction({ db: ctx.db, organizationId }, async (tx) => {
     const lock = 'select pg_try_advisory_xact_lock(hashtextextended(?, 0)) as held';

@@ -1,5 +1,4 @@
-// The test cards on the sandbox's payment page, and the outcome of a payment by each: the immediate one and
-// the delayed one.
+// The test cards on the sandbox's payment page, and each one's immediate and delayed outcome of a payment.
 import type { Failure } from '../provider.ts';
 
 type Later = { readonly state: 'SUCCEEDED' } | { readonly state: 'FAILED'; readonly failure: Failure };

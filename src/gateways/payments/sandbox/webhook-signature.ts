@@ -24,10 +24,7 @@ export function signWebhook(ctx: Signer, accountId: string, rawBody: Buffer): st
   return `t=${seconds},v1=${digest(ctx, accountId, seconds, rawBody).toString('hex')}`;
 }
 
-/**
- * Throws ProviderError('bad-signature') unless the header signs this body for this account, within the last
- * five minutes.
- */
+/** Throws ProviderError('bad-signature') unless the header signs body and account, within five minutes. */
 export function assertWebhookSignature(
   ctx: Signer,
   accountId: string,

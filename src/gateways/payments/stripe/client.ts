@@ -5,10 +5,7 @@ import type { Settings } from '../../../core/settings.ts';
 import { toProviderError } from './errors.ts';
 import type { StripeSecrets } from './secrets.ts';
 
-/**
- * The API version of the library's types. Events may have another version: only ids and our metadata are read
- * from them.
- */
+/** The library's API version. Of events, which may have another, only ids and our metadata are read. */
 const apiVersion = '2026-10-28.endive';
 const maxResponseBytes = 16 << 20;
 

@@ -89,10 +89,7 @@ export const findOurObject = (given: Given, accountId: string): ProviderObject |
     ? null
     : toProviderObject(given);
 
-/**
- * Throws ProviderError('bad-signature'), or ProviderError('malformed-answer') for a signed body that can't be
- * parsed.
- */
+/** Throws ProviderError: 'bad-signature', or 'malformed-answer' for a signed body that can't be parsed. */
 export function parseStripeEvent(
   rawBody: Buffer,
   signature: string | undefined,

@@ -19,10 +19,7 @@ export const metadataKeys = {
 
 type Marked = { readonly metadata?: Stripe.Metadata | null };
 
-/**
- * Our id of the payment; null for an object that another program or organization created on the same Stripe
- * account.
- */
+/** Our id of the payment; null for an object that another program created on the same Stripe account. */
 export const ourPaymentId = (marked: Marked, accountId: string): string | null =>
   readOurId(marked, accountId, metadataKeys.payment);
 

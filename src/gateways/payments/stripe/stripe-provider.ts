@@ -29,10 +29,7 @@ const maxMetadataLength = 500;
 const graceMs = 30 * 60_000;
 /** Stripe keeps events for thirty days; one day is a safety margin. */
 const eventsKeptMs = 29 * 86_400_000;
-/**
- * No event reports a session that was created and not paid: sessions are listed as well when the last check
- * is this long ago.
- */
+/** No event reports an unpaid session: sessions are listed too when the last check is this long ago. */
 const sessionsListedAfterMs = 3_600_000;
 const pageSize = 100;
 
@@ -60,9 +57,7 @@ export function createStripeProvider(
   };
 }
 
-/**
- * Lists each kind of object that is read later, so that a restricted key's missing permission shows at once.
- */
+/** Lists each kind of object that is read later, so that a permission that the key lacks shows at once. */
 async function checkCredentials({ call }: Account, signal: AbortSignal): Promise<void> {
   const one = { limit: 1 };
   await call(signal, async (stripe) => {
@@ -229,9 +224,8 @@ async function findPayout({ id, call }: Account, payoutId: string, signal: Abort
 }
 
 /**
- * From Stripe's events, which it lists newest first, in reverse order. If `since` is an hour ago or more,
- * also the sessions that were created since then; if it is older than the events that Stripe keeps,
- * everything.
+ * From Stripe's events, which it lists newest first, reversed. If `since` is an hour ago or more, also the
+ * sessions that were created since then; if it is older than the events that Stripe keeps, everything.
  */
 async function* listChangedSince(
   { id, call }: Account,
