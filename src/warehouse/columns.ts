@@ -205,15 +205,6 @@ export function planColumns(
   return { added, changed };
 }
 
-type ColumnRow = {
-  column_name: string;
-  field: string;
-  part: RecordColumn['part'];
-  type: ColumnType;
-  state: ColumnState;
-  line_fields: LineField[] | null;
-};
-
 /**
  * The columns of one record type, in the order of their creation. Rejects with 3F000 or 42P01 when the
  * tenant's schema does not exist.
@@ -223,16 +214,10 @@ export async function readRecordColumns(
   schema: string,
   recordType: string,
 ): Promise<RecordColumn[]> {
-  const { rows } = await client.query<ColumnRow>(
-    `select column_name, field, part, type, state, line_fields from ${schema}.record_columns where record_type = $1 order by position, column_name`,
+  const { rows } = await client.query<RecordColumn>(
+    `select column_name as "column", field, part, type, state, line_fields as "lineFields" from ${schema}.record_columns
+     where record_type = $1 order by position, column_name`,
     [recordType],
   );
-  return rows.map((row) => ({
-    column: row.column_name,
-    field: row.field,
-    part: row.part,
-    type: row.type,
-    state: row.state,
-    lineFields: row.line_fields,
-  }));
+  return rows;
 }

@@ -14,7 +14,7 @@ import {
   readAbsent,
   remainingDeletions,
 } from './deletions.ts';
-import { type LocalView, queryLocal } from './local-view.ts';
+import { type LocalView, queryIds, queryLocal } from './local-view.ts';
 import type { RunState } from './run-state-row.ts';
 import { quoteIdentifier, stagingTable } from './table.ts';
 
@@ -257,13 +257,12 @@ export async function settleDeletions(
 /** Ids of the open deletion proposal that were held back because stored records named them. */
 export async function listReferencedIds(local: LocalView, state: RunState): Promise<string[]> {
   const { schema } = local.prepared;
-  const rows = await queryLocal<{ id: string }>(
+  return queryIds(
     local,
     `select a.id from ${schema}.absent_records a where a.record_type = $1 and a.referenced_by is not null
      and a.id in (select unnest(p.ids) from ${schema}.deletion_proposals p where p.record_type = $1 and p.status = 'open')`,
     [state.recordType],
   );
-  return rows.map(({ id }) => id);
 }
 
 /** Approved deletion proposals that no run has carried out yet. */
@@ -284,11 +283,11 @@ export async function filterProposedIds(
   state: RunState,
   ids: readonly string[],
 ): Promise<Set<string>> {
-  const rows = await queryLocal<{ id: string }>(
+  const found = await queryIds(
     local,
     `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)
      where p.record_type = $1 and p.status in ('open', 'kept', 'approved', 'rejected') and h.id = any($2::text[])`,
     [state.recordType, ids],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(found);
 }

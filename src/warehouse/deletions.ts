@@ -4,7 +4,7 @@
 // no stored record names them.
 import type { PoolClient } from 'pg';
 import { sqlTypes } from './columns.ts';
-import { asId, type LocalView, queryLocal, tableNames } from './local-view.ts';
+import { asId, type LocalView, queryIds, tableNames } from './local-view.ts';
 import { type RunState, usesFreshTable } from './run-state-row.ts';
 import type { Reference } from './staging.ts';
 import { quoteIdentifier } from './table.ts';
@@ -135,11 +135,10 @@ export async function listUnconfirmedAbsentIds(local: LocalView, state: RunState
   if (local.prepared.activeTable === null) return [];
   const { schema } = local.prepared;
   const { table } = tableNames(local, state);
-  const rows = await queryLocal<{ id: string }>(
+  return queryIds(
     local,
     `select d.id from ${schema}.staged_deletions d where d.run_id = $1 and d.proof = 'absent' and d.id <> all($2::text[])
      and exists (select from ${table} t where t.id = ${asId('d.id', state)})`,
     [state.runId, state.plan.moved],
   );
-  return rows.map(({ id }) => id);
 }

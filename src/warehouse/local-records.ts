@@ -1,7 +1,7 @@
 // Statements over the local records of a record type, in the active table and the staging table. Ranges and
 // pages have a limit, and filters are as long as their input; `listIdsNotRead` returns everything that it finds.
 import type { RecordColumn } from './columns.ts';
-import { asId, type LocalView, queryLocal, tableNames } from './local-view.ts';
+import { asId, type LocalView, queryIds, queryLocal, tableNames } from './local-view.ts';
 import { rfc3339Sql } from './record-state.ts';
 import type { RunState } from './run-state-row.ts';
 import { castableIds, idSqlType } from './staging.ts';
@@ -54,13 +54,13 @@ export async function filterKnownIds(
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
-  const rows = await queryLocal<{ id: string }>(
+  const found = await queryIds(
     local,
     `${selectIds(table, state, '$1')} union ${selectIds(staging, state, '$1')} and p.run_id = $2
      union select r.id from ${schema}.rejections r where r.record_type = $3 and r.id = any($4::text[])`,
     [castableIds(ids, state), state.runId, state.recordType, ids],
   );
-  const known = new Set(rows.map(({ id }) => id));
+  const known = new Set(found);
   return ids.filter((id) => known.has(id));
 }
 
@@ -73,13 +73,13 @@ export async function filterUnreadIds(
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);
-  const rows = await queryLocal<{ id: string }>(
+  const found = await queryIds(
     local,
     `${selectIds(staging, state, '$1')} and p.run_id = $2
      union select r.id from ${schema}.rejections r where r.record_type = $3 and r.run_id = $2 and r.id = any($4::text[])`,
     [castableIds(ids, state), state.runId, state.recordType, ids],
   );
-  const read = new Set(rows.map(({ id }) => id));
+  const read = new Set(found);
   return ids.filter((id) => !read.has(id));
 }
 
@@ -92,7 +92,7 @@ export async function listIdsNotRead(local: LocalView, state: RunState): Promise
   const { schema } = local.prepared;
   const { table, target } = tableNames(local, state);
   const ofRun = state.targetTable === stagingTable(state.recordType) ? 'and s.run_id = $2' : '';
-  const rows = await queryLocal<{ id: string }>(
+  return queryIds(
     local,
     `select o.id::text as id from (select t.id from ${table} t union all
        select ${asId('r.id', state)} from ${schema}.rejections r where r.record_type = $1 and ${asId('r.id', state)} is not null
@@ -103,7 +103,6 @@ export async function listIdsNotRead(local: LocalView, state: RunState): Promise
      and not exists (select from ${schema}.rejections r where r.record_type = $1 and r.run_id = $2 and r.id = o.id::text)`,
     [state.recordType, state.runId],
   );
-  return rows.map(({ id }) => id);
 }
 
 export type LocalRecord = {
@@ -241,7 +240,7 @@ export async function listUnreadInRange(
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
   const type = idSqlType(state);
-  const rows = await queryLocal<{ id: string }>(
+  return queryIds(
     local,
     `select t.id::text as id from ${table} t where ($3::${type} is null or t.id > $3::${type}) and ($4::${type} is null or t.id <= $4::${type})
      and t.id <> all($5::${type}[])
@@ -253,5 +252,4 @@ export async function listUnreadInRange(
      order by t.id limit $6`,
     [state.recordType, state.runId, afterId, upTo, castableIds(except, state), limit],
   );
-  return rows.map(({ id }) => id);
 }

@@ -12,11 +12,15 @@ export type LocalView = {
 };
 
 export const queryLocal = <T extends Record<string, unknown>>(
-  { ctx }: LocalView,
+  { ctx }: Pick<LocalView, 'ctx'>,
   sql: string,
   values: readonly unknown[],
 ): Promise<T[]> =>
   inDataTransaction(ctx.db.data, async (client) => (await client.query<T>(sql, [...values])).rows);
+
+/** The column `id` of the rows. */
+export const queryIds = async (local: Pick<LocalView, 'ctx'>, sql: string, values: readonly unknown[]) =>
+  (await queryLocal<{ id: string }>(local, sql, values)).map(({ id }) => id);
 
 /** SQL that casts a text to the id type; null for a text that is not an id of that type. */
 export const asId = (expression: string, state: RunState): string =>

@@ -80,22 +80,6 @@ export type AcceptedField = { readonly at: string } & Pick<
   'reason' | 'lineFields' | 'labelOnly' | 'ids'
 >;
 
-type StateRow = {
-  record_type: string;
-  id_type: 'integer' | 'text';
-  generation: string;
-  row_count: string;
-  epoch: string | null;
-  active_table: string | null;
-  high_water: string | null;
-  synced_at: string | null;
-  scanned_on: string | null;
-  filter: RecordFilter | null;
-  shown_columns: ShownColumns | null;
-  stale_fields: StaleFields;
-  accepted_fields: RecordState['acceptedFields'];
-};
-
 /** SQL for an instant as text, truncated to seconds: the format in which this service shows times. */
 export const rfc3339Sql = (expression: string): string =>
   `to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
@@ -104,38 +88,28 @@ export const rfc3339Sql = (expression: string): string =>
 export const isNotSetUp = (error: unknown): boolean =>
   sqlState(error) === '3F000' || sqlState(error) === '42P01';
 
-/**
- * Undefined when this record type was never set up. Rejects with 3F000 or 42P01 when the tenant's schema does
- * not exist.
- */
+/** `otherwise` when the schema or its tables do not exist yet. Rejects with other errors of `work`. */
+export const orIfNotSetUp = async <T, F>(otherwise: F, work: () => Promise<T>): Promise<T | F> =>
+  work().catch((error: unknown) => {
+    if (isNotSetUp(error)) return otherwise;
+    throw error;
+  });
+
+/** Undefined if the type was never set up. Rejects with 3F000 or 42P01 without the tenant's schema. */
 export async function readRecordState(
   client: Pick<PoolClient, 'query'>,
   schema: string,
   recordType: string,
 ): Promise<RecordState | undefined> {
-  const { rows } = await client.query<StateRow>(
-    `select record_type, id_type, generation, row_count, epoch, active_table, ${rfc3339Sql('high_water')} as high_water, ${rfc3339Sql('synced_at')} as synced_at,
-       scanned_on::text as scanned_on, filter, shown_columns, stale_fields, accepted_fields
+  const { rows } = await client.query<Omit<RecordState, 'rowCount'> & { rowCount: string }>(
+    `select record_type as "recordType", id_type as "idType", generation, row_count as "rowCount", epoch, active_table as "activeTable",
+       ${rfc3339Sql('high_water')} as "highWater", ${rfc3339Sql('synced_at')} as "syncedAt", scanned_on::text as "scannedOn", filter,
+       shown_columns as "shownColumns", stale_fields as "staleFields", accepted_fields as "acceptedFields"
      from ${schema}.record_state where record_type = $1`,
     [recordType],
   );
   const row = rows[0];
-  if (row === undefined) return undefined;
-  return {
-    recordType: row.record_type,
-    idType: row.id_type,
-    generation: row.generation,
-    rowCount: Number(row.row_count),
-    epoch: row.epoch,
-    activeTable: row.active_table,
-    highWater: row.high_water,
-    syncedAt: row.synced_at,
-    scannedOn: row.scanned_on,
-    filter: row.filter,
-    shownColumns: row.shown_columns,
-    staleFields: row.stale_fields,
-    acceptedFields: row.accepted_fields,
-  };
+  return row && { ...row, rowCount: Number(row.rowCount) };
 }
 
 /** Adds entries to the columns that versions show of the record type, replacing those of a version. */
@@ -217,15 +191,12 @@ export async function replaceEpochs(client: Pick<PoolClient, 'query'>, schema: s
 
 /** The number of records of the organization; 0 before the first sync. Rejects with database errors. */
 export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
-  try {
+  return orIfNotSetUp(0, async () => {
     const { rows } = await ctx.db.data.query<{ count: string }>(
       `select coalesce(sum(row_count), 0) as count from ${tenantSchema(ctx.organizationId)}.record_state`,
     );
     return Number(rows[0]?.count ?? 0);
-  } catch (error) {
-    if (isNotSetUp(error)) return 0;
-    throw error;
-  }
+  });
 }
 
 /** Columns and state of a record type; undefined when it was never synced. Rejects with database errors. */
@@ -234,15 +205,10 @@ export async function findSyncedColumns(
   recordType: string,
 ): Promise<{ state: RecordState; columns: RecordColumn[] } | undefined> {
   const schema = tenantSchema(ctx.organizationId);
-  try {
+  return orIfNotSetUp(undefined, async () => {
     const state = await readRecordState(ctx.db.data, schema, recordType);
-    return state === undefined
-      ? undefined
-      : { state, columns: await readRecordColumns(ctx.db.data, schema, recordType) };
-  } catch (error) {
-    if (isNotSetUp(error)) return undefined;
-    throw error;
-  }
+    return state && { state, columns: await readRecordColumns(ctx.db.data, schema, recordType) };
+  });
 }
 
 export async function listLoadingFields(ctx: TenantCtx, recordType: string): Promise<ReadonlySet<string>> {
@@ -265,8 +231,8 @@ export type CountedTable = {
  */
 export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]> {
   const schema = tenantSchema(ctx.organizationId);
-  try {
-    return await inDataTransaction(ctx.db.data, async (client) => {
+  const count = () =>
+    inDataTransaction(ctx.db.data, async (client) => {
       await client.query('set transaction isolation level repeatable read, read only');
       const { rows } = await client.query<{
         record_type: string;
@@ -291,10 +257,7 @@ export async function countWarehouseRows(ctx: TenantCtx): Promise<CountedTable[]
       }
       return tables;
     });
-  } catch (error) {
-    if (isNotSetUp(error)) return [];
-    throw error;
-  }
+  return orIfNotSetUp([], count);
 }
 
 /** By scope column, and for `id`: its changes after this generation are in scope_changes. */

@@ -1,7 +1,7 @@
 // Statements over `rejections`: records that were read and could not be stored.
 import type { TenantCtx } from '../core/ctx.ts';
-import { asId, type LocalView, queryLocal, tableNames } from './local-view.ts';
-import { isNotSetUp, rfc3339Sql } from './record-state.ts';
+import { asId, type LocalView, queryIds, tableNames } from './local-view.ts';
+import { orIfNotSetUp, rfc3339Sql } from './record-state.ts';
 import type { RunState } from './run-state-row.ts';
 import { tenantSchema, updateTenantSchema } from './tenant-schema.ts';
 
@@ -16,14 +16,13 @@ export async function listUnreadRejectedIds(
 ): Promise<string[]> {
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);
-  const rows = await queryLocal<{ id: string }>(
+  return queryIds(
     local,
     `select r.id from ${schema}.rejections r where r.record_type = $1 and r.run_id <> $2 and ${asId('r.id', state)} is not null
      and ($3::text is null or r.id > $3) and not exists (select from ${staging} s where s.run_id = $2 and s.id = ${asId('r.id', state)})
      order by r.id limit $4`,
     [state.recordType, state.runId, state.checkpoint, limit],
   );
-  return rows.map(({ id }) => id);
 }
 
 /** The given ids that this run rejected. */
@@ -32,12 +31,12 @@ export async function filterRejectedInRun(
   state: RunState,
   ids: readonly string[],
 ): Promise<Set<string>> {
-  const rows = await queryLocal<{ id: string }>(
+  const found = await queryIds(
     local,
     `select id from ${local.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,
     [state.recordType, state.runId, ids],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(found);
 }
 
 export type RunRejection = {
@@ -81,7 +80,7 @@ export async function listTypeRejections(
   page: { page: number; pageSize: number },
 ): Promise<{ rows: RejectionRow[]; total: number }> {
   await updateTenantSchema(ctx, ctx.organizationId);
-  try {
+  return orIfNotSetUp({ rows: [], total: 0 }, async () => {
     const from = `from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1`;
     const counted = await ctx.db.data.query<{ total: string }>(`select count(*) as total ${from}`, [
       recordType,
@@ -92,37 +91,28 @@ export async function listTypeRejections(
       [recordType, page.pageSize, (page.page - 1) * page.pageSize],
     );
     return { rows, total: Number(counted.rows[0]?.total ?? 0) };
-  } catch (error) {
-    if (isNotSetUp(error)) return { rows: [], total: 0 };
-    throw error;
-  }
+  });
 }
 
 /** Rejected records by record type; types without any are absent. Rejects with database errors. */
 export async function countRejections(ctx: TenantCtx): Promise<ReadonlyMap<string, number>> {
-  try {
+  return orIfNotSetUp(new Map(), async () => {
     const { rows } = await ctx.db.data.query<{ record_type: string; rejected: number }>(
       `select record_type, count(*)::int as rejected from ${tenantSchema(ctx.organizationId)}.rejections group by record_type`,
     );
     return new Map(rows.map(({ record_type: recordType, rejected }) => [recordType, rejected]));
-  } catch (error) {
-    if (isNotSetUp(error)) return new Map();
-    throw error;
-  }
+  });
 }
 
 /** Whether records are rejected because a value doesn't fit its field. Rejects with database errors. */
 export async function hasUnreadableValues(ctx: TenantCtx, recordType: string): Promise<boolean> {
-  try {
+  return orIfNotSetUp(false, async () => {
     const { rows } = await ctx.db.data.query(
       `select from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and code in ('VALUE_UNREADABLE', 'LINE_UNREADABLE') limit 1`,
       [recordType],
     );
     return rows.length > 0;
-  } catch (error) {
-    if (isNotSetUp(error)) return false;
-    throw error;
-  }
+  });
 }
 
 /** The given ids whose records are rejected. Rejects with database errors. */
@@ -131,14 +121,11 @@ export async function filterRejectedIds(
   recordType: string,
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  try {
+  return orIfNotSetUp(new Set(), async () => {
     const { rows } = await ctx.db.data.query<{ id: string }>(
       `select id from ${tenantSchema(ctx.organizationId)}.rejections where record_type = $1 and id = any($2::text[])`,
       [recordType, ids],
     );
     return new Set(rows.map(({ id }) => id));
-  } catch (error) {
-    if (isNotSetUp(error)) return new Set();
-    throw error;
-  }
+  });
 }

@@ -7,8 +7,6 @@ import { sqlState } from '../db/pg-errors.ts';
 import { type ColumnChanges, type RecordColumn, toSqlType } from './columns.ts';
 import { changeTables, orPending } from './tables-pending.ts';
 
-type Client = Pick<PoolClient, 'query'>;
-
 /** Quotes any text as a safe SQL identifier. */
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
@@ -39,7 +37,7 @@ const recordTableSql = (
 
 /** Creates a table that may become the active one: `<recordType>_<n>`. */
 export async function createRecordTable(
-  client: Client,
+  client: Pick<PoolClient, 'query'>,
   schema: string,
   table: string,
   idType: 'integer' | 'text',

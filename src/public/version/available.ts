@@ -6,7 +6,7 @@ import { type CacheOptions, createCache } from '../../core/work/cache.ts';
 import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { readRecordColumns } from '../../warehouse/columns.ts';
-import { isNotSetUp } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { Available, AvailableRecordType } from './bind.ts';
 import type { SummaryBasis } from './compile.ts';
@@ -48,15 +48,12 @@ export async function readAvailable(ctx: Pick<TenantCtx, 'db' | 'organizationId'
 }
 
 async function readStates(ctx: Pick<TenantCtx, 'db' | 'organizationId'>, schema: string) {
-  try {
+  return orIfNotSetUp([], async () => {
     const { rows } = await chooseWarehouse(ctx.db, ctx.organizationId).data.query<StateRow>(
       `select record_type, id_type, generation > 0 and active_table is not null as has_data from ${schema}.record_state order by record_type`,
     );
     return rows;
-  } catch (error) {
-    if (isNotSetUp(error)) return [];
-    throw error;
-  }
+  });
 }
 
 /** One record type, labelled with its plain name; undefined when it was never set up. */

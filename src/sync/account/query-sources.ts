@@ -2,7 +2,7 @@
 import type { QuerySource, RecordTypeHead } from '../../connectors/discovery.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
-import { isNotSetUp } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 
 /** By name; those of `names`, or all of the organization. */
@@ -27,16 +27,14 @@ export function withQueries(
   const taken = new Set(queries.map(({ name }) => name.toLowerCase()));
   const added = queries.map(
     ({ name, label }): RecordTypeHead => ({
-      ...{
-        name,
-        label,
-        family: 'query',
-        custom: true,
-        table: null,
-        source: 'query',
-        syncable: null,
-        reason: null,
-      },
+      name,
+      label,
+      family: 'query',
+      custom: true,
+      table: null,
+      source: 'query',
+      syncable: null,
+      reason: null,
     }),
   );
   return [...listed.filter(({ name }) => !taken.has(name.toLowerCase())), ...added];
@@ -48,9 +46,8 @@ export function withQueries(
  */
 export async function requireFullRun(ctx: TenantCtx, recordType: string): Promise<void> {
   const schema = tenantSchema(ctx.organizationId);
-  await inDataTransaction(ctx.db.data, (client) =>
-    client.query(`update ${schema}.record_state set high_water = null where record_type = $1`, [recordType]),
-  ).catch((error: unknown) => {
-    if (!isNotSetUp(error)) throw error;
-  });
+  const update = `update ${schema}.record_state set high_water = null where record_type = $1`;
+  await orIfNotSetUp(undefined, () =>
+    inDataTransaction(ctx.db.data, (client) => client.query(update, [recordType])),
+  );
 }

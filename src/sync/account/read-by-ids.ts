@@ -34,7 +34,6 @@ type RecordSource = {
   readonly recordType: RecordTypeMetadata;
   readonly signal: AbortSignal;
 };
-type ReadPart = { readonly ids: readonly string[]; readonly page: RecordPage };
 
 /**
  * Reads records by id, a part of the ids at a time: where records are large, the connector ends a page early.
@@ -44,7 +43,7 @@ export async function* readByIds(
   { connector, recordType, signal }: RecordSource,
   fields: readonly string[],
   ids: readonly string[],
-): AsyncGenerator<ReadPart> {
+): AsyncGenerator<{ readonly ids: readonly string[]; readonly page: RecordPage }> {
   for (let rest = [...ids]; rest.length > 0; ) {
     const batch = rest.slice(0, idsPerRequest);
     const page = await connector.readByIds({ recordType, fields, ids: batch, signal });

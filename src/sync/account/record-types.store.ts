@@ -147,13 +147,12 @@ export type HeadFilter = {
   readonly custom?: boolean | undefined;
   readonly family?: RecordFamily | undefined;
 };
-type PageRequest = Parameters<typeof readPage>[1];
 
 /** One page of the list, in the order of the account, and how many there are. */
 export const listHeads = (
   ctx: TenantCtx,
   { q, names, syncable, custom, family }: HeadFilter,
-  page: PageRequest,
+  page: Parameters<typeof readPage>[1],
 ): Promise<{ rows: readonly StoredHead[]; total: number }> =>
   inTransaction(ctx, async (tx) => {
     const query = ofOrganization(tx, ctx.organizationId).orderBy(['t.position', 't.name']).select('t.head');

@@ -6,7 +6,7 @@ import { createId } from '../../core/id.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
 import { type RecordColumn, readRecordColumns } from '../../warehouse/columns.ts';
 import { cellText } from '../../warehouse/local-records.ts';
-import { isNotSetUp, readRecordState, rfc3339Sql } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp, readRecordState, rfc3339Sql } from '../../warehouse/record-state.ts';
 import type { Reference } from '../../warehouse/staging.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
@@ -42,12 +42,7 @@ async function query<T extends Record<string, unknown>>(
   sql: string,
   values: readonly unknown[] = [],
 ): Promise<T[]> {
-  try {
-    return (await ctx.db.data.query<T>(sql, [...values])).rows;
-  } catch (error) {
-    if (isNotSetUp(error)) return [];
-    throw error;
-  }
+  return orIfNotSetUp([], async () => (await ctx.db.data.query<T>(sql, [...values])).rows);
 }
 
 const toTableName = ({ organizationId }: TenantCtx): string =>

@@ -1,9 +1,9 @@
 // Which stored records name a record that is absent in the ERP: what other records still name isn't gone.
 // Looked up before a run is published, and only for absences that neither the ERP's deletion feed nor an
 // approval confirms.
-import { inDataTransaction } from '../../db/transaction.ts';
 import { listReferencedIds } from '../../warehouse/deletion-proposals.ts';
 import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
+import { queryLocal } from '../../warehouse/local-view.ts';
 import { type RunState, usesFreshTable } from '../../warehouse/run-state-row.ts';
 import type { Reference } from '../../warehouse/staging.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
@@ -74,12 +74,8 @@ async function findReferences(reading: RunReadContext, state: RunState, ids: rea
   for (const source of await listSources(reading)) {
     const { recordType, field, lineField } = source;
     const values = [ids, state.runId, ...(lineField === null ? [] : [lineField])];
-    const { rows } = await inDataTransaction(reading.ctx.db.data, (client) =>
-      client.query<{ id: string; count: string }>(
-        countSql(rowsSql(reading, state, source), lineField),
-        values,
-      ),
-    );
+    const sql = countSql(rowsSql(reading, state, source), lineField);
+    const rows = await queryLocal<{ id: string; count: string }>(reading, sql, values);
     for (const { id, count } of rows) {
       const reference = {
         recordType,

@@ -2,7 +2,12 @@
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
-import { isNotSetUp, type RecordState, type StaleFields } from '../../warehouse/record-state.ts';
+import {
+  isNotSetUp,
+  orIfNotSetUp,
+  type RecordState,
+  type StaleFields,
+} from '../../warehouse/record-state.ts';
 import { acceptStaleFields } from '../../warehouse/stale-fields.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
 
@@ -35,12 +40,8 @@ export async function acceptMissingFields(
   fields: readonly string[],
 ): Promise<readonly string[] | null> {
   await updateTenantSchema(ctx, ctx.organizationId);
-  try {
-    return await inDataTransaction(ctx.db.data, (client) =>
-      acceptStaleFields(client, tenantSchema(ctx.organizationId), recordType, fields),
-    );
-  } catch (error) {
-    if (isNotSetUp(error)) return [];
-    throw error;
-  }
+  const schema = tenantSchema(ctx.organizationId);
+  return orIfNotSetUp([], () =>
+    inDataTransaction(ctx.db.data, (client) => acceptStaleFields(client, schema, recordType, fields)),
+  );
 }

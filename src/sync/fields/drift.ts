@@ -6,7 +6,7 @@ import type { FieldMetadata, RecordTypeMetadata } from '../../connectors/connect
 import type { TenantCtx } from '../../core/ctx.ts';
 import { createId } from '../../core/id.ts';
 import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
-import { isNotSetUp } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { insertRunEvent } from '../queue/run-events.store.ts';
 import { isFinal, type RunStatus } from '../queue/run-state.ts';
@@ -93,17 +93,14 @@ type OutboxRow = {
 };
 
 async function readOutbox(ctx: TenantCtx, recordType: string | null): Promise<OutboxRow[]> {
-  try {
+  return orIfNotSetUp([], async () => {
     const { rows } = await ctx.db.data.query<OutboxRow>(
       `select id, record_type, kind, field, from_type, to_type, run_id, at::text as at from ${tenantSchema(ctx.organizationId)}.drift_outbox
        where $1::text is null or record_type = $1 order by at, id`,
       [recordType],
     );
     return rows;
-  } catch (error) {
-    if (isNotSetUp(error)) return [];
-    throw error;
-  }
+  });
 }
 
 const listFields = (rows: readonly OutboxRow[], kind: Drift['kind']): string[] =>

@@ -1,7 +1,7 @@
 // Which columns the versions of the public interface show, as publishing a run reads it.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
-import { isNotSetUp, mergeShownColumns, type ShownColumns } from '../../warehouse/record-state.ts';
+import { mergeShownColumns, orIfNotSetUp, type ShownColumns } from '../../warehouse/record-state.ts';
 import { startScopeColumns } from '../../warehouse/scope-changes.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
 
@@ -17,7 +17,7 @@ export type EnteredColumns = Readonly<Record<string, ShownColumns>>;
 export async function enterShownColumns(ctx: TenantCtx, entered: EnteredColumns): Promise<void> {
   const schema = tenantSchema(ctx.organizationId);
   await updateTenantSchema(ctx, ctx.organizationId);
-  try {
+  await orIfNotSetUp(undefined, async () => {
     const { rows } = await ctx.db.data.query<{ recordType: string; shown: ShownColumns | null }>(
       `select record_type as "recordType", shown_columns as shown from ${schema}.record_state order by record_type`,
     );
@@ -31,7 +31,5 @@ export async function enterShownColumns(ctx: TenantCtx, entered: EnteredColumns)
         await startScopeColumns(client, schema, recordType);
       });
     }
-  } catch (error) {
-    if (!isNotSetUp(error)) throw error;
-  }
+  });
 }

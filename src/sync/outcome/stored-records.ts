@@ -1,6 +1,6 @@
 // What is stored of each record type, and how far its rolling full read is, as callers see it.
 import type { TenantCtx } from '../../core/ctx.ts';
-import { isNotSetUp, rfc3339Sql } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp, rfc3339Sql } from '../../warehouse/record-state.ts';
 import { type RollingRead, readRollingReads } from '../../warehouse/rolling-reads.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 
@@ -53,7 +53,8 @@ export async function readStoredRecords(ctx: TenantCtx): Promise<(recordType: st
     records: number,
     syncedAt: string | null,
   ): StoredRecords => ({ records, syncedAt, fullRead: describeFullRead(read, records, fullReadDays) });
-  try {
+  const describeUnread = () => describe(undefined, 0, null);
+  return orIfNotSetUp(describeUnread, async () => {
     const reads = await readRollingReads(ctx.db.data, schema);
     const { rows } = await ctx.db.data.query<{
       record_type: string;
@@ -65,8 +66,5 @@ export async function readStoredRecords(ctx: TenantCtx): Promise<(recordType: st
       const state = states.get(recordType);
       return describe(reads.get(recordType), Number(state?.row_count ?? 0), state?.synced_at ?? null);
     };
-  } catch (error) {
-    if (!isNotSetUp(error)) throw error;
-    return () => describe(undefined, 0, null);
-  }
+  });
 }

@@ -5,6 +5,7 @@ import type { Connector, IdRange, RecordTypeMetadata } from '../../connectors/co
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
 import { deleteListedIds, readListedIds, writeListedPage } from '../../warehouse/listed-ids.ts';
+import { queryIds, queryLocal } from '../../warehouse/local-view.ts';
 import { type RunState, usesFreshTable } from '../../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { unchangedCountSql, unchangedIdsSql } from '../../warehouse/unchanged.ts';
@@ -89,15 +90,14 @@ const ofRun = (state: RunState): string =>
   usesFreshTable(state) ? 'where $2::uuid is not null' : 'where run_id = $2';
 
 async function listReadIds(ctx: TenantCtx, schema: string, state: RunState): Promise<Set<string>> {
-  const { rows } = await inDataTransaction(ctx.db.data, (client) =>
-    client.query<{ id: string }>(
-      `select id::text as id from ${schema}.${quoteIdentifier(state.targetTable)} ${ofRun(state)}
-       union all select id::text from ${unchangedIdsSql(schema, state, '$2')} u
-       union all select id from ${schema}.rejections where record_type = $1 and run_id = $2`,
-      [state.recordType, state.runId],
-    ),
+  const ids = await queryIds(
+    { ctx },
+    `select id::text as id from ${schema}.${quoteIdentifier(state.targetTable)} ${ofRun(state)}
+     union all select id::text from ${unchangedIdsSql(schema, state, '$2')} u
+     union all select id from ${schema}.rejections where record_type = $1 and run_id = $2`,
+    [state.recordType, state.runId],
   );
-  return new Set(rows.map(({ id }) => id));
+  return new Set(ids);
 }
 
 const minus = (a: ReadonlySet<string>, b: ReadonlySet<string>): string[] => [...a].filter((id) => !b.has(id));
@@ -168,14 +168,13 @@ export function provePages(state: RunState): RunProofCheck {
 
 /** Throws `ProofFailed` `STAGED_MISMATCH` unless every record that was read is staged or rejected. */
 export async function proveStaged(ctx: TenantCtx, schema: string, state: RunState): Promise<RunProofCheck> {
-  const { rows } = await inDataTransaction(ctx.db.data, (client) =>
-    client.query<{ staged: string; rejected: string }>(
-      `select (select count(*) from ${schema}.${quoteIdentifier(state.targetTable)} ${ofRun(state)}) + ${unchangedCountSql(schema, '$2')} as staged,
-              (select count(*) from ${schema}.rejections where record_type = $1 and run_id = $2) as rejected`,
-      [state.recordType, state.runId],
-    ),
+  const [row] = await queryLocal<{ staged: string; rejected: string }>(
+    { ctx },
+    `select (select count(*) from ${schema}.${quoteIdentifier(state.targetTable)} ${ofRun(state)}) + ${unchangedCountSql(schema, '$2')} as staged,
+            (select count(*) from ${schema}.rejections where record_type = $1 and run_id = $2) as rejected`,
+    [state.recordType, state.runId],
   );
-  const [staged, rejected] = [Number(rows[0]?.staged ?? 0), Number(rows[0]?.rejected ?? 0)];
+  const [staged, rejected] = [Number(row?.staged ?? 0), Number(row?.rejected ?? 0)];
   if (rejected !== state.counters.rejected || staged + rejected !== state.counters.fetched) {
     throw new ProofFailed(
       'STAGED_MISMATCH',

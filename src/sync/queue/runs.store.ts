@@ -166,6 +166,10 @@ export const findOpenRun = async (tx: Tx, organizationId: string, configId: stri
     .orderBy('queued_at', 'desc')
     .first<RunRow | undefined>(...runColumns);
 
+/** The row of the run while this lease holds it. */
+const heldRun = (tx: Tx, { organizationId, runId, epoch }: Lease) =>
+  tx('sync_runs').where({ organization_id: organizationId, id: runId, lease_epoch: epoch });
+
 type RunPatch = {
   wake_at?: Date | null;
   error?: RunError | null;
@@ -194,8 +198,7 @@ export async function moveRun(
 ): Promise<boolean> {
   const { delayMs, error, counts, proof, event, ...plain } = change;
   return inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
-    const moved = await tx('sync_runs')
-      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+    const moved = await heldRun(tx, lease)
       .whereIn('status', movesTo(to))
       .where((query) => (to === 'publishing' ? query.where('cancel_requested', false) : query))
       .update({
@@ -243,8 +246,7 @@ export async function renewRunLease(
 ): Promise<LeaseStatus> {
   const isRenewed = lease.job === undefined || (await renewJob(ctx, lease.job, leaseMs));
   const rows = await inTransaction({ db: ctx.db, organizationId: lease.organizationId }, (tx) =>
-    tx('sync_runs')
-      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+    heldRun(tx, lease)
       .whereIn('status', ['running', 'publishing'])
       .select<LeaseStatusRow[]>('status', 'cancel_requested'),
   );
@@ -269,8 +271,7 @@ export const releaseRunLease = (
   attemptsWithoutProgress?: number,
 ): Promise<void> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
-    await tx('sync_runs')
-      .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+    await heldRun(tx, lease)
       .whereIn('status', ['running', 'publishing'])
       .update({
         lease_owner: null,
@@ -294,8 +295,7 @@ export const saveProgress = (
     { db: ctx.db, organizationId: lease.organizationId },
     async (tx) =>
       toLeaseStatus(
-        await tx('sync_runs')
-          .where({ organization_id: lease.organizationId, id: lease.runId, lease_epoch: lease.epoch })
+        await heldRun(tx, lease)
           .whereIn('status', ['running', 'publishing'])
           .update({
             progress: JSON.stringify(progress),
@@ -342,14 +342,7 @@ export const listRecentVolumes = (
  */
 export const saveMode = (ctx: Pick<Ctx, 'db'>, lease: Lease, mode: RunRow['mode']): Promise<boolean> =>
   inTransaction({ db: ctx.db, organizationId: lease.organizationId }, async (tx) => {
-    const updated = await tx('sync_runs')
-      .where({
-        organization_id: lease.organizationId,
-        id: lease.runId,
-        lease_epoch: lease.epoch,
-        status: 'running',
-      })
-      .update({ mode });
+    const updated = await heldRun(tx, lease).where({ status: 'running' }).update({ mode });
     return updated === 1;
   });
 

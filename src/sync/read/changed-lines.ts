@@ -1,8 +1,8 @@
 // The lines of stored records, compared with the ERP's own totals: they find records of which only lines
 // changed, by the lines' own modification times, and lines that earlier runs left wrong. Lines are summed in
 // SQL, as exact numerics, and never loaded.
-import { inDataTransaction } from '../../db/transaction.ts';
 import { filterUnreadIds } from '../../warehouse/local-records.ts';
+import { queryLocal } from '../../warehouse/local-view.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
 import { quoteIdentifier } from '../../warehouse/table.ts';
 import { isValidId } from '../../warehouse/validate-values.ts';
@@ -65,12 +65,8 @@ async function findStoredDiffering(
   if (ids.length === 0 || reading.prepared.activeTable === null) return [];
   const { totals, compared } = await requestTotals(reading, lines, ids, changedSince);
   const since = compared.changedSince;
-  const { rows } = await inDataTransaction(reading.ctx.db.data, (client) =>
-    client.query<StoredLines>(
-      storedLinesSql(reading, state, lines, compared),
-      since === null ? [ids] : [ids, since],
-    ),
-  );
+  const sql = storedLinesSql(reading, state, lines, compared);
+  const rows = await queryLocal<StoredLines>(reading, sql, since === null ? [ids] : [ids, since]);
   const differing = rows.filter(({ id, count, sums, modified, changed }) => {
     const numbers = (name: string): string[] => [sums[compared.sums.indexOf(name)] ?? '0'];
     return !isEqual({ count, numbers, modifiedAt: modified, changed }, totals.get(id), compared);

@@ -3,7 +3,7 @@
 // they hold a run. Everything here is idempotent.
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inDataTransaction, inTransaction, type Tx } from '../../db/transaction.ts';
-import { isNotSetUp, replaceEpochs } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp, replaceEpochs } from '../../warehouse/record-state.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
 import { insertRunEvent } from '../queue/run-events.store.ts';
 import type { RunStatus } from '../queue/run-state.ts';
@@ -17,15 +17,12 @@ import { releaseConfig, revokeLeases } from './release.ts';
  * Rejects with any other database error.
  */
 export async function resetWarehouseEpochs(ctx: TenantCtx): Promise<number> {
-  try {
+  return orIfNotSetUp(0, async () => {
     await updateTenantSchema(ctx, ctx.organizationId);
-    return await inDataTransaction(ctx.db.data, (client) =>
+    return inDataTransaction(ctx.db.data, (client) =>
       replaceEpochs(client, tenantSchema(ctx.organizationId)),
     );
-  } catch (error) {
-    if (isNotSetUp(error)) return 0;
-    throw error;
-  }
+  });
 }
 
 export type RestoredRuns = { readonly released: number; readonly cancelled: number; readonly queued: number };

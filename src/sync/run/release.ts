@@ -3,7 +3,7 @@
 import type { TenantCtx } from '../../core/ctx.ts';
 import { rescheduleJob, takeJob } from '../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { isNotSetUp } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { RunError } from '../queue/retry.ts';
 import { insertRunEvent } from '../queue/run-events.store.ts';
@@ -108,15 +108,12 @@ export async function failRun(ctx: TenantCtx, runId: string): Promise<RunStatus 
  * Rejects with database errors.
  */
 export async function secondsSinceLastPage(ctx: TenantCtx, runId: string): Promise<number | null> {
-  try {
+  return orIfNotSetUp(null, async () => {
     const { rows } = await ctx.db.data.query<{ seconds: number }>(
       `select floor(extract(epoch from clock_timestamp() - updated_at))::int as seconds
        from ${tenantSchema(ctx.organizationId)}.run_state where run_id = $1`,
       [runId],
     );
     return rows[0]?.seconds ?? null;
-  } catch (error) {
-    if (isNotSetUp(error)) return null;
-    throw error;
-  }
+  });
 }

@@ -9,7 +9,7 @@ import {
   startLeaseRenewal,
 } from '../../db/job-lease.ts';
 import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
-import { isNotSetUp } from '../../warehouse/record-state.ts';
+import { orIfNotSetUp } from '../../warehouse/record-state.ts';
 import { discardRun, type PublishOutcome } from '../../warehouse/run-state-row.ts';
 import { OrganizationGone, tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { CreateConnector } from '../account/connection.ts';
@@ -35,14 +35,10 @@ import { executeRun } from './execute-run.ts';
 
 /** Deletes what the run staged; or, when it was published after all, nothing, and returns the outcome. */
 async function discardStaged(ctx: TenantCtx, runId: string): Promise<PublishOutcome | null> {
-  try {
-    return await inDataTransaction(ctx.db.data, (client) =>
-      discardRun(client, tenantSchema(ctx.organizationId), runId),
-    );
-  } catch (error) {
-    if (isNotSetUp(error)) return null;
-    throw error;
-  }
+  const schema = tenantSchema(ctx.organizationId);
+  return orIfNotSetUp(null, () =>
+    inDataTransaction(ctx.db.data, (client) => discardRun(client, schema, runId)),
+  );
 }
 
 /** Deletes what no worker did of ended runs: cancelled while waiting, or ended by a process that died. */
@@ -70,12 +66,11 @@ async function finishCancelled(ctx: TenantCtx, lease: Lease): Promise<void> {
   await cleanUpAfterRun(ctx, null);
 }
 
-type Waiting = Extract<RetryDecision, { kind: 'wait' }>;
 async function scheduleRetry(
   ctx: TenantCtx,
   lease: Lease,
   row: RunRow,
-  { error, delayMs }: Waiting,
+  { error, delayMs }: Extract<RetryDecision, { kind: 'wait' }>,
   attempts: number,
 ): Promise<void> {
   logStep(ctx, 'outcome', { status: 'waiting', code: error.code, delayMs });
@@ -91,7 +86,6 @@ async function scheduleRetry(
   });
 }
 
-type Failing = Extract<RetryDecision, { kind: 'fail' }>;
 /**
  * Deletes what the run staged and ends it as failed; a run that turns out to have been published gets its
  * published outcome instead. Throws `LostLease` when a newer lease holds the run.
@@ -100,7 +94,7 @@ export async function finishFailed(
   ctx: TenantCtx,
   lease: Lease,
   row: RunRow,
-  { error, pause }: Failing,
+  { error, pause }: Extract<RetryDecision, { kind: 'fail' }>,
 ): Promise<void> {
   // Only the warehouse knows whether a COMMIT without a response took effect. While it can't be read, nothing
   // is decided.

@@ -8,7 +8,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { inDataTransaction } from '../../db/transaction.ts';
 import { planColumns, type RecordColumn, readRecordColumns } from '../../warehouse/columns.ts';
 import {
-  isNotSetUp,
+  orIfNotSetUp,
   type RecordState,
   readRecordState,
   type StalePlan,
@@ -112,15 +112,9 @@ function planRun(
   return createRunPlan({ mode: 'incremental', idType, since });
 }
 
-const findState = (ctx: TenantCtx, schema: string, recordType: string): Promise<RecordState | undefined> =>
-  readRecordState(ctx.db.data, schema, recordType).catch((error: unknown) => {
-    if (isNotSetUp(error)) return undefined;
-    throw error;
-  });
-
 /** The row in record_state is written last: when it exists, the schema and the staging table exist too. */
 async function ensureRecordState(ctx: TenantCtx, schema: string, { name, idType }: RecordTypeMetadata) {
-  const found = await findState(ctx, schema, name);
+  const found = await orIfNotSetUp(undefined, () => readRecordState(ctx.db.data, schema, name));
   if (found !== undefined) return found;
   await createTenantSchema(ctx, ctx.organizationId);
   await createStagingTable(ctx.db.control, schema, name, idType);
