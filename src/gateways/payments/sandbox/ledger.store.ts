@@ -103,16 +103,13 @@ export const insertPayment = (tx: Tx, row: NewPayment) =>
   tx('sandbox_payments').insert(row).onConflict(['organization_id', 'account_id', 'checkout_id']).ignore();
 
 /** `where` has the columns to match. */
-const selectPayment = (tx: Tx, organizationId: string, where: Record<string, string | Buffer>) =>
+export const findPayment = (tx: Tx, organizationId: string, where: Record<string, string | Buffer>) =>
   tx('sandbox_payments')
     .where({ ...where, organization_id: organizationId })
     .first<SandboxPaymentRow | undefined>(...paymentColumns);
 
-export const findPayment = async (...of: Parameters<typeof selectPayment>) => selectPayment(...of);
-
 /** With a row lock: every change of a payment and its refunds is decided under this lock. */
-export const lockPayment = async (...of: Parameters<typeof selectPayment>) =>
-  selectPayment(...of).forUpdate();
+export const lockPayment = (...of: Parameters<typeof findPayment>) => findPayment(...of).forUpdate();
 
 type PaymentUpdate = Partial<
   Pick<SandboxPaymentRow, 'state' | 'card' | 'failure' | 'provider_payment_id' | 'due_at'>
@@ -120,16 +117,13 @@ type PaymentUpdate = Partial<
   payout_id?: string;
 };
 
+const storedFailure = ({ failure }: { failure?: Failure | null }) =>
+  failure === undefined ? {} : { failure: failure === null ? null : JSON.stringify(failure) };
+
 export const updatePayment = (tx: Tx, { id, organization_id }: SandboxPaymentRow, change: PaymentUpdate) =>
   tx('sandbox_payments')
     .where({ id, organization_id })
-    .update({
-      ...change,
-      ...(change.failure !== undefined && {
-        failure: change.failure === null ? null : JSON.stringify(change.failure),
-      }),
-      changed_at: tx.raw('clock_timestamp()'),
-    });
+    .update({ ...change, ...storedFailure(change), changed_at: tx.raw('clock_timestamp()') });
 
 /** The refunds of these sessions, oldest first. */
 export const listRefunds = (
@@ -153,12 +147,7 @@ type RefundUpdate = Partial<Pick<SandboxRefundRow, 'state' | 'failure' | 'due_at
 export const updateRefund = (tx: Tx, organizationId: string, id: string, change: RefundUpdate) =>
   tx('sandbox_refunds')
     .where({ organization_id: organizationId, id })
-    .update({
-      ...change,
-      ...(change.failure !== undefined && {
-        failure: change.failure === null ? null : JSON.stringify(change.failure),
-      }),
-    });
+    .update({ ...change, ...storedFailure(change) });
 
 const maxRowsPerStep = 500;
 

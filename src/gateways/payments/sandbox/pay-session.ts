@@ -45,7 +45,7 @@ export async function endSession(
   await queuePaymentEvent(tx, row, `payment.${why}`, at);
 }
 
-const queuePaymentEvent = (tx: Tx, row: SandboxPaymentRow, type: string, at: Date): Promise<void> =>
+export const queuePaymentEvent = (tx: Tx, row: SandboxPaymentRow, type: string, at: Date): Promise<void> =>
   ledger.queueEvent(tx, row.organization_id, row.account_id, { type, kind: 'session', objectId: row.id, at });
 
 const stateNames = { PROCESSING: 'processing', SUCCEEDED: 'paid', FAILED: 'failed' } as const;

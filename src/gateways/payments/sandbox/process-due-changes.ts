@@ -4,7 +4,7 @@ import type { Ctx } from '../../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
 import type { SandboxPaymentRow, SandboxPayoutRow, SandboxRefundRow } from './ledger.store.ts';
 import * as ledger from './ledger.store.ts';
-import { endSession } from './pay-session.ts';
+import { endSession, queuePaymentEvent } from './pay-session.ts';
 import { nextBankingDay, pendingMs, windowEnd } from './payout-days.ts';
 import { findTestCard, refundFailure } from './test-cards.ts';
 
@@ -15,7 +15,7 @@ type Step = {
   readonly payoutEveryMs: number;
 };
 
-async function completePayment({ tx, organizationId, at, payoutEveryMs }: Step, row: SandboxPaymentRow) {
+async function completePayment({ tx, at, payoutEveryMs }: Step, row: SandboxPaymentRow) {
   const immediate = findTestCard(row.card)?.immediate;
   const later =
     immediate !== undefined && 'state' in immediate && immediate.state === 'PROCESSING'
@@ -25,12 +25,7 @@ async function completePayment({ tx, organizationId, at, payoutEveryMs }: Step, 
     await ledger.updatePayment(tx, row, { state: 'FAILED', failure: later.failure, due_at: null });
   else await ledger.updatePayment(tx, row, { state: 'SUCCEEDED', due_at: windowEnd(at, payoutEveryMs) });
   const type = later.state === 'FAILED' ? 'payment.failed' : 'payment.succeeded';
-  await ledger.queueEvent(tx, organizationId, row.account_id, {
-    type,
-    kind: 'session',
-    objectId: row.id,
-    at,
-  });
+  await queuePaymentEvent(tx, row, type, at);
 }
 
 async function completeRefund(
@@ -39,25 +34,13 @@ async function completeRefund(
   payment: SandboxPaymentRow,
 ): Promise<void> {
   const isFailing = findTestCard(payment.card)?.refunds === 'fail';
-  if (isFailing)
-    await ledger.updateRefund(tx, organizationId, row.id, {
-      state: 'FAILED',
-      failure: refundFailure,
-      due_at: null,
-    });
-  else
-    await ledger.updateRefund(tx, organizationId, row.id, {
-      state: 'SUCCEEDED',
-      due_at: windowEnd(at, payoutEveryMs),
-    });
+  const change = isFailing
+    ? ({ state: 'FAILED', failure: refundFailure, due_at: null } as const)
+    : ({ state: 'SUCCEEDED', due_at: windowEnd(at, payoutEveryMs) } as const);
+  await ledger.updateRefund(tx, organizationId, row.id, change);
   await ledger.updatePayment(tx, payment, {});
   const type = isFailing ? 'refund.failed' : 'refund.succeeded';
-  await ledger.queueEvent(tx, organizationId, payment.account_id, {
-    type,
-    kind: 'session',
-    objectId: payment.id,
-    at,
-  });
+  await queuePaymentEvent(tx, payment, type, at);
 }
 
 /** A payment (positive) or refund (negative) whose money belongs into the next payout. */

@@ -21,7 +21,7 @@ import {
 } from '../provider.ts';
 import type { SandboxPaymentRow, SandboxRefundRow } from './ledger.store.ts';
 import * as ledger from './ledger.store.ts';
-import { endSession } from './pay-session.ts';
+import { endSession, queuePaymentEvent } from './pay-session.ts';
 import { windowEnd } from './payout-days.ts';
 import { findTestCard, type TestCard } from './test-cards.ts';
 import { assertWebhookSignature, signatureHeader } from './webhook-signature.ts';
@@ -167,8 +167,7 @@ async function createRefund(ctx: TenantCtx, account: ProviderAccount, order: Pro
       throw new ProviderError('too-much-refunded', 'The refunds would exceed the payment');
     const row = createRefundRow(ctx, payment.id, order, card);
     await ledger.insertRefund(tx, payment, row);
-    const event = { type: 'refund.created', kind: 'session', objectId: payment.id, at: now } as const;
-    await ledger.queueEvent(tx, organizationId, account.id, event);
+    await queuePaymentEvent(tx, payment, 'refund.created', now);
     return toRefundSnapshot(row, payment.currency);
   });
 }

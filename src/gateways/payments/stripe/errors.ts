@@ -4,8 +4,6 @@ import Stripe from 'stripe';
 import { errorMessage } from '../../../core/errors.ts';
 import { ProviderError, type ProviderErrorKind } from '../provider.ts';
 
-type Reason = readonly [ProviderErrorKind, string];
-
 const maxCauseLength = 500;
 
 /** The codes of https://docs.stripe.com/error-codes that a person can do something about. */
@@ -19,7 +17,7 @@ const rejections: Readonly<Record<string, string>> = {
 
 const alreadyRefunded = /greater than (unrefunded|charge) amount|already been refunded/i;
 
-function classifyError(error: unknown): Reason {
+function classifyError(error: unknown): readonly [ProviderErrorKind, string] {
   const { errors } = Stripe;
   if (!(error instanceof errors.StripeError)) return ['unavailable', 'The request to Stripe failed'];
   const { statusCode, code = '', message } = error;
