@@ -218,11 +218,9 @@ async function filterMoved(
   return rows.flatMap(({ id }) => (typeof id === 'string' ? [id] : []));
 }
 
-type IdsRequest = Parameters<Connector['listIds']>[0];
-
 async function listIds(
   suiteql: Suiteql,
-  { recordType, afterId, changedSince = null, limit, signal }: IdsRequest,
+  { recordType, afterId, changedSince = null, limit, signal }: Parameters<Connector['listIds']>[0],
 ) {
   const definition = getDefinition(recordType);
   const time =

@@ -4,26 +4,10 @@ import { toSuffix } from '../version/operators.ts';
 import { operators } from '../version/schema-document.ts';
 
 /** Names that mean something else in requests, lower case. */
-const reserved = new Set([
-  ...[
-    'id',
-    'page',
-    'pagesize',
-    'sort',
-    'order',
-    'fields',
-    'since',
-    'limit',
-    'draft',
-    'format',
-    'bom',
-    'q',
-    'or',
-    'expand',
-    'by',
-  ],
-  ...['count', 'sum', 'avg', 'min', 'max', 'count_distinct'],
-]);
+const reserved = new Set(
+  `id page pagesize sort order fields since limit draft format bom q or expand by
+   count sum avg min max count_distinct`.split(/\s+/),
+);
 const suffixes = operators.map(toSuffix).filter((suffix) => suffix !== '');
 
 const articles = new Set(['the', 'a', 'an']);

@@ -20,20 +20,11 @@ const lineKey = [parent, key].map((column) => ({ column, digits: 9 }));
 
 /** Offered even where no line has a value yet. */
 const core: ReadonlySet<string> = new Set([
-  ...[
-    key,
-    modified,
-    ...sums,
-    'linesequencenumber',
-    'uniquekey',
-    'mainline',
-    'taxline',
-    'iscogs',
-    'item',
-    'memo',
-    'rate',
-  ],
-  ...['entity', 'department', 'class', 'location'],
+  key,
+  modified,
+  ...sums,
+  ...`linesequencenumber uniquekey mainline taxline iscogs item memo rate
+    entity department class location`.split(/\s+/),
 ]);
 
 /**

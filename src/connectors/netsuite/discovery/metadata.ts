@@ -110,12 +110,10 @@ async function describeRecordType(
   const fields = [...known, ...unlisted];
   const source = custom.source === null ? 'probe' : `${custom.source}+probe`;
   return {
-    ...{
-      ...describeHead(definition),
-      source,
-      reason: null,
-      currencyField: firstReadable(fields, ['currency']),
-    },
+    ...describeHead(definition),
+    source,
+    reason: null,
+    currencyField: firstReadable(fields, ['currency']),
     openWhen: openWhen(definition, [...fields, ...lines]),
     modifiedField: firstReadable(fields, [findModifiedField(definition)]),
     linesModifiedField: linesModifiedField(definition.lines, lines[0]),

@@ -96,31 +96,20 @@ function assertId(id: string): string {
 }
 const idList = (ids: readonly string[]): string => ids.map(assertId).join(', ');
 
-/** The rows behind this id in the order of the key, written so that an index on it finds the first one. */
-function behindId(source: RowSource, id: string): string {
+/** The rows on one side of this id in the order of the key, written so that an index on it finds them. */
+function keyCondition(source: RowSource, id: string, operator: '>' | '<', ofLastColumn: '>' | '<='): string {
   const columns = keyColumns(source);
   const parts = splitId(source.key, assertId(id));
-  const behind = columns.reduceRight((later, column, index) => {
+  const condition = columns.reduceRight((later, column, index) => {
     const part = parts[index] ?? '';
     return later === ''
-      ? `${column} > ${part}`
-      : `(${column} > ${part} OR (${column} = ${part} AND ${later}))`;
+      ? `${column} ${ofLastColumn} ${part}`
+      : `(${column} ${operator} ${part} OR (${column} = ${part} AND ${later}))`;
   }, '');
-  return columns.length === 1 ? behind : `${columns[0]} >= ${parts[0]} AND ${behind}`;
+  return columns.length === 1 ? condition : `${columns[0]} ${operator}= ${parts[0]} AND ${condition}`;
 }
-
-/** The rows up to and including this id in the order of the key. */
-function upToId(source: RowSource, id: string): string {
-  const columns = keyColumns(source);
-  const parts = splitId(source.key, assertId(id));
-  const within = columns.reduceRight((later, column, index) => {
-    const part = parts[index] ?? '';
-    return later === ''
-      ? `${column} <= ${part}`
-      : `(${column} < ${part} OR (${column} = ${part} AND ${later}))`;
-  }, '');
-  return columns.length === 1 ? within : `${columns[0]} <= ${parts[0]} AND ${within}`;
-}
+const behindId = (source: RowSource, id: string) => keyCondition(source, id, '>', '>');
+const upToId = (source: RowSource, id: string) => keyCondition(source, id, '<', '<=');
 
 const wholeRange: IdRange = { afterId: null, upTo: null };
 const inRange = (source: RowSource, { afterId, upTo }: IdRange): readonly (string | null)[] => [

@@ -94,8 +94,6 @@ export function distinctIds(ids: readonly string[]): string[] {
 
 export const pageLimit = (limit: number): number => Math.min(Math.max(1, Math.trunc(limit)), maxRowsPerQuery);
 
-type Described = { readonly columns: readonly ColumnDefinition[] };
-
 /** The field of this name. Throws `ErpError` `FIELD_NOT_SYNCABLE` where it can't be read. */
 function getField(typeName: string, fields: readonly FieldMetadata[], name: string): FieldMetadata {
   const field = fields.find((candidate) => candidate.name === name);
@@ -107,7 +105,7 @@ function getField(typeName: string, fields: readonly FieldMetadata[], name: stri
 /** With the source of a derived field. Throws `ErpError` `FIELD_NOT_SYNCABLE` if that can't be read. */
 function toReadColumn(
   typeName: string,
-  { columns }: Described,
+  { columns }: { readonly columns: readonly ColumnDefinition[] },
   fields: readonly FieldMetadata[],
   field: FieldMetadata,
 ): ReadColumn {

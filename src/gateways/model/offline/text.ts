@@ -17,12 +17,12 @@ const rewrites: readonly (readonly [RegExp, string])[] = [
   [/\b(what|who)'s\b/gi, '$1 is'],
   [/n't\b/gi, ' not'],
   [/(\p{L})'s\b/gu, '$1'],
-  ...[
-    [/!=|<>|≠/g, ' is not '] as const,
-    [/>=|=>|≥/g, ' at least '] as const,
-    [/<=|=<|≤/g, ' at most '] as const,
-  ],
-  ...[[/>/g, ' over '] as const, [/</g, ' under '] as const, [/=/g, ' is '] as const],
+  [/!=|<>|≠/g, ' is not '],
+  [/>=|=>|≥/g, ' at least '],
+  [/<=|=<|≤/g, ' at most '],
+  [/>/g, ' over '],
+  [/</g, ' under '],
+  [/=/g, ' is '],
 ];
 const quoted = /"([^"]{1,200})"|“([^”]{1,200})”|(?<![\p{L}\d])'([^']{1,200})'(?![\p{L}\d])/gu;
 /** 1.000 is one in some countries and a thousand in others: not a number. */
