@@ -8,14 +8,10 @@ export const defaultPageSize = 25;
 export const notPagedMessage = (name: string): string =>
   `"${name}" is not supported here: the response is the whole result`;
 
-type PageRequest = { readonly page: number; readonly pageSize: number };
-
-/**
- * The query must be ordered by something unique. A page beyond the end has no rows, but the correct total.
- */
+/** The query must be ordered by something unique. A page beyond the end is empty, with the right total. */
 export async function readPage<Row>(
   query: Knex.QueryBuilder,
-  { page, pageSize }: PageRequest,
+  { page, pageSize }: { readonly page: number; readonly pageSize: number },
 ): Promise<{ rows: Row[]; total: number }> {
   const counted = await query.clone().clearSelect().clearOrder().count<{ count: string }[]>({ count: '*' });
   const rows = (await query

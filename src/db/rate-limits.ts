@@ -5,7 +5,6 @@ import type { Ctx } from '../core/ctx.ts';
 /** The window of the rate limits of requests. */
 export const requestWindowSeconds = 60;
 
-type Window = { hits: number; seconds_left: number };
 export type Hits = { readonly hits: number; readonly secondsLeft: number };
 
 /**
@@ -17,7 +16,7 @@ export async function countHits(
   key: string,
   { count = 1, windowSeconds = requestWindowSeconds }: { count?: number; windowSeconds?: number } = {},
 ): Promise<Hits> {
-  const { rows } = await ctx.db.control.raw<{ rows: Window[] }>(
+  const { rows } = await ctx.db.control.raw<{ rows: { hits: number; seconds_left: number }[] }>(
     `insert into rate_limits as existing (key, hits, resets_at) values (?, ?, clock_timestamp() + make_interval(secs => ?))
      on conflict (key) do update set
        hits = case when existing.resets_at <= clock_timestamp() then excluded.hits else existing.hits + excluded.hits end,

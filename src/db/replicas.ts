@@ -86,8 +86,6 @@ function createStandbyCheck(primary: Pick<Pool, 'query'>): AssertStandby {
   };
 }
 
-type OpenReplica = Replica & { close(): Promise<void> };
-
 type Parts = {
   readonly sizes: { readonly data: number; readonly exports: number };
   readonly readTimeoutMs: number;
@@ -134,7 +132,7 @@ function openReplica(
   name: string,
   { samples, assertStandby }: FromPrimary,
   parts: Parts,
-): OpenReplica {
+): Replica & { close(): Promise<void> } {
   const { isInUse, responded, leaveOut } = createUse(name, parts);
   let position = 0n;
   const ask = async (client: Client): Promise<void> => {

@@ -30,10 +30,8 @@ export async function onKnexConnection<T>(
   }
 }
 
-type Driver = { driver: { readonly Client: unknown } };
-
 /** Lets the pool open its connections as objects of this class. Call it before the first query. */
 export function useClientClass({ client }: Knex, Class: new (config: ClientConfig) => Client): void {
-  const holder = client as Driver;
+  const holder = client as { driver: { readonly Client: unknown } };
   holder.driver = { ...holder.driver, Client: Class };
 }

@@ -2,7 +2,6 @@
 // zod's default messages are never sent.
 import type { z } from 'zod';
 
-type Raw = z.core.$ZodRawIssue;
 type Issue = z.core.$ZodIssue;
 
 const kinds: Readonly<Record<string, string>> = {
@@ -42,7 +41,7 @@ function boundText(
 }
 
 /** The message for one issue, without its path. For the `error` option of a schema's `safeParse`. */
-export function validationMessage(issue: Raw): string {
+export function validationMessage(issue: z.core.$ZodRawIssue): string {
   const options: unknown = 'options' in issue ? issue.options : undefined;
   switch (issue.code) {
     case 'invalid_type':

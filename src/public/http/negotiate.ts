@@ -3,9 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 export const workbookType = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
-type Weighted = { readonly value: string; readonly weight: number };
-
-function weighted(header: string): Weighted[] {
+function weighted(header: string): { readonly value: string; readonly weight: number }[] {
   return header.split(',').flatMap((part) => {
     const [value = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
     if (value === '') return [];

@@ -32,8 +32,6 @@ export type ColumnSample = {
   readonly many: readonly string[] | null;
 };
 
-type TrialTable = { readonly schema: string; readonly table: string };
-
 /** Rows sampled to tell common values from rare ones; larger tables are sampled in random blocks. */
 const sampleRows = 50_000;
 const maxTextLength = 200;
@@ -101,7 +99,7 @@ function rangeSql(type: ValueType, value: string, from: string): string {
  */
 export async function sampleColumn(
   client: Pick<PoolClient, 'query'>,
-  { schema, table }: TrialTable,
+  { schema, table }: { readonly schema: string; readonly table: string },
   { column, type: columnType, line }: TrialColumn,
   rowCount: number,
 ) {

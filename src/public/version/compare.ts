@@ -71,12 +71,7 @@ function compareFields(name: string, before: Shapes, after: Shapes): VersionChan
   return changes;
 }
 
-function compareEndpoints(
-  before: EndpointDefinition,
-  beforeBindings: Bindings,
-  after: EndpointDefinition,
-  afterBindings: Bindings,
-): VersionChange[] {
+const compareEndpoints: Compare<Bindings> = (before, beforeBindings, after, afterBindings) => {
   const { name } = after;
   const changes: VersionChange[] = [];
   const change = (path: string, breaking: boolean, message: string) =>
@@ -102,15 +97,10 @@ function compareEndpoints(
     ...compareNames(`${name}.sorts.`, (sort) => `The sort ${sort} of ${name}`, before.sorts, after.sorts),
     ...compareDeclared(before, beforeBindings, after, afterBindings),
   ];
-}
+};
 
 /** The parts of an endpoint that exist only where they are declared. */
-function compareDeclared(
-  before: EndpointDefinition,
-  beforeBindings: Bindings,
-  after: EndpointDefinition,
-  afterBindings: Bindings,
-): VersionChange[] {
+const compareDeclared: Compare<Bindings> = (before, beforeBindings, after, afterBindings) => {
   const { name } = after;
   const [oldBinding, newBinding] = [findBinding(before, beforeBindings), findBinding(after, afterBindings)];
   const compared = (
@@ -144,7 +134,7 @@ function compareDeclared(
     ...compared('relations', 'relation', ({ relations = [] }) => relations.map((relation) => relation.name)),
     ...compareRelations(before, after),
   ];
-}
+};
 
 const groupNames = ({ groups = [] }: EndpointDefinition): string[] =>
   groups.flatMap((group) =>
@@ -152,6 +142,13 @@ const groupNames = ({ groups = [] }: EndpointDefinition): string[] =>
   );
 
 type Binding = Bindings[string] | undefined;
+/** Of an endpoint before and after, each with `Bound`: all bindings of its version, or its own. */
+type Compare<Bound> = (
+  before: EndpointDefinition,
+  oldBound: Bound,
+  after: EndpointDefinition,
+  newBound: Bound,
+) => VersionChange[];
 
 /** The source of a field and the type of its column, each undefined when it isn't known. */
 function resolveBoundSource(
@@ -185,12 +182,7 @@ function currencyOfField(
  * Amounts need their currency in requests, other numbers don't. Messages don't name its source: clients may
  * not see that field.
  */
-function compareMoney(
-  before: EndpointDefinition,
-  oldBinding: Binding,
-  after: EndpointDefinition,
-  newBinding: Binding,
-): VersionChange[] {
+const compareMoney: Compare<Binding> = (before, oldBinding, after, newBinding) => {
   return (after.aggregates ?? []).flatMap(({ field, functions, currency }): VersionChange[] => {
     const old = before.aggregates?.find((aggregate) => aggregate.field === field);
     if (old === undefined) return [];
@@ -215,7 +207,7 @@ function compareMoney(
         : 'is an amount of money whose currency is in another field, or in none',
     );
   });
-}
+};
 
 /** As `date.month`. Only those of times begin and end in a time zone. */
 const listTimePeriods = (endpoint: EndpointDefinition, binding: Binding): string[] =>
@@ -225,35 +217,25 @@ const listTimePeriods = (endpoint: EndpointDefinition, binding: Binding): string
       : group.periods.map((period) => `${group.field}.${period}`),
   );
 
-function comparePeriods(
-  before: EndpointDefinition,
-  oldBinding: Binding,
-  after: EndpointDefinition,
-  newBinding: Binding,
-): VersionChange[] {
+const comparePeriods: Compare<Binding> = (before, oldBinding, after, newBinding) => {
   const offsets = [oldBinding, newBinding].map((binding) => binding?.utcOffsetMinutes ?? 0);
   const earlier = new Set(listTimePeriods(before, oldBinding));
   if (offsets[0] === offsets[1] || !listTimePeriods(after, newBinding).some((period) => earlier.has(period)))
     return [];
   const message = `The periods of ${after.name} are of another time zone (${offsets.join(' → ')} minutes ahead of UTC)`;
   return [{ path: `${after.name}.groups`, code: 'changed', breaking: true, message }];
-}
+};
 
 const hasSummary = ({ aggregates, groups }: EndpointDefinition): boolean =>
   (aggregates ?? groups) !== undefined;
 
-function compareLimits(
-  before: EndpointDefinition,
-  oldBinding: Binding,
-  after: EndpointDefinition,
-  newBinding: Binding,
-): VersionChange[] {
+const compareLimits: Compare<Binding> = (before, oldBinding, after, newBinding) => {
   const { name } = after;
   const isRefused = oldBinding?.limitNeedsGroups !== true && newBinding?.limitNeedsGroups === true;
   if (!hasSummary(before) || !hasSummary(after) || !isRefused) return [];
   const message = `The summary of ${name} refuses "limit" without "by", which was ignored`;
   return [{ path: `${name}.groups`, code: 'changed', breaking: true, message }];
-}
+};
 
 const searchesTexts = ({ filters, search = [] }: EndpointDefinition): boolean =>
   search.length > 0 ||
@@ -261,17 +243,12 @@ const searchesTexts = ({ filters, search = [] }: EndpointDefinition): boolean =>
     operators.some((operator) => operator === 'contains' || operator === 'starts_with'),
   );
 
-function compareSearches(
-  before: EndpointDefinition,
-  oldBinding: Binding,
-  after: EndpointDefinition,
-  newBinding: Binding,
-): VersionChange[] {
+const compareSearches: Compare<Binding> = (before, oldBinding, after, newBinding) => {
   const isFolded = oldBinding?.foldsText !== true && newBinding?.foldsText === true;
   if (!isFolded || !searchesTexts(before) || !searchesTexts(after)) return [];
   const message = `Searches in texts of ${after.name} also find other spellings of the same letters, such as a final sigma`;
   return [{ path: `${after.name}.filters`, code: 'changed', breaking: false, message }];
-}
+};
 
 function compareRelations(before: EndpointDefinition, after: EndpointDefinition): VersionChange[] {
   return (after.relations ?? []).flatMap(({ name, field, resource }): VersionChange[] => {
