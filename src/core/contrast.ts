@@ -5,8 +5,7 @@ const black = '#000000';
 /** Of text with its background, by WCAG 1.4.3. */
 export const minTextContrast = 4.5;
 
-const channels = (color: string): number[] =>
-  [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
+const channels = (color: string) => [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
 
 const linear = (channel: number): number => {
   const share = channel / 255;

@@ -80,5 +80,4 @@ export const unavailable = (message: string, retryAfterSeconds: number, cause?: 
   });
 
 /** The message of any thrown value, for logs and operators. */
-export const errorMessage = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
+export const errorMessage = (error: unknown) => (error instanceof Error ? error.message : String(error));

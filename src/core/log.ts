@@ -43,8 +43,7 @@ const secretPatterns = [
 /** A cheap pre-check: matches every line that holds a secret, and fails fast on the usual request line. */
 const hint = /ps[kt][_%]|eyj|TE KEY|:\/\/[^/"]*@|[rc][ +%]|[nrdt](?:=|%3d)/i;
 const allSecrets = new RegExp(secretPatterns, 'gi');
-const redactSecrets = (line: string): string =>
-  hint.test(line) ? line.replace(allSecrets, '[redacted]') : line;
+const redactSecrets = (line: string) => (hint.test(line) ? line.replace(allSecrets, '[redacted]') : line);
 
 /** Formats the timestamp once per second, then only milliseconds: there are thousands of lines a second. */
 function createTimestamp(): () => string {

@@ -25,10 +25,7 @@ async function isNotified(listener: RoutedClient, notifier: RoutedClient): Promi
  * server can't be used. A connection without a pooler is recognized by its process id; one through a pooler
  * must receive a notification.
  */
-export async function assertDirectSessions(
-  address: DatabaseAddress,
-  variable: AddressVariable,
-): Promise<void> {
+export async function assertDirectSessions(address: DatabaseAddress, variable: AddressVariable) {
   const connect = connectClient(poolConfig(locate(address), null));
   const opened: RoutedClient[] = [];
   const open = async (): Promise<RoutedClient> => {

@@ -6,10 +6,7 @@ import { connectClient, type DatabaseAddress, poolConfig } from './connect.ts';
  * Takes the lock of this name and returns the function that releases it; undefined when another process holds
  * it. Rejects with PostgreSQL's or the network's error when the database can't be reached.
  */
-export async function tryExclusiveLock(
-  address: DatabaseAddress,
-  name: string,
-): Promise<(() => Promise<void>) | undefined> {
+export async function tryExclusiveLock(address: DatabaseAddress, name: string) {
   const client = await connectClient(poolConfig(address, null))();
   // When the connection breaks, the lock is lost silently: the caller's work must tolerate a second process
   // doing the same.

@@ -176,10 +176,7 @@ function createMove({ finder }: RoutedConfig, move: () => void): () => void {
 }
 
 /** While the server is known to be unresponsive, the attempt fails right after pg made it. */
-function openSocket(
-  sockets: ReturnType<typeof createSocketRegister>,
-  state: ReturnType<typeof createState>,
-): Socket {
+function openSocket(sockets: ReturnType<typeof createSocketRegister>, state: ReturnType<typeof createState>) {
   const socket = sockets.open();
   if (state.isUnresponsive()) process.nextTick(() => socket.destroy(new UnresponsiveDatabase()));
   return socket;

@@ -25,8 +25,7 @@ export const violatesConstraint = (error: unknown, constraint: string): boolean 
  */
 const transientCodes =
   /^(08|53|57)|^(25006|25P03|40001|40P01|55P03)$|^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT|EAGAIN|E(HOST|NET)(UNREACH|DOWN)|ENOTFOUND|EAI_AGAIN)$/;
-const isTransientMessage = (message: string): boolean =>
-  isConnectTimeout(message) || isConnectionLost(message);
+const isTransientMessage = (message: string) => isConnectTimeout(message) || isConnectionLost(message);
 
 /** Whether the database is temporarily unavailable, overloaded or full, so that a retry may succeed. */
 export const isTransientError = (error: unknown): boolean => {

@@ -42,10 +42,7 @@ export async function announcePresence(client: Client, { name, keyFingerprints }
  * The names of the processes that hold none of the keys with these fingerprints. Versions of the service that
  * predate presence are not listed.
  */
-export async function findProcessesWithoutKey(
-  knex: Knex,
-  ...fingerprints: readonly number[]
-): Promise<string[]> {
+export async function findProcessesWithoutKey(knex: Knex, ...fingerprints: readonly number[]) {
   const { rows } = await knex.raw<{ rows: { name: string }[] }>(
     `with held as (
        select pid, objid from pg_locks

@@ -33,10 +33,7 @@ const createLogin = (name: string): string => `create role ${name} login noinher
 const grantService = (name: string): string => `grant portal_service to ${name} with inherit false, set true`;
 
 /** Statements that make the login, created when it `isMissing`, a member of portal_service. */
-export function createLoginStatements(
-  login: ServiceLogin,
-  { isMissing }: { readonly isMissing: boolean },
-): string[] {
+export function createLoginStatements(login: ServiceLogin, { isMissing }: { readonly isMissing: boolean }) {
   const name = escapeIdentifier(login.user);
   return isMissing
     ? [createLogin(name), grantService(name), ...setLogin(login)]

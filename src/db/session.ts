@@ -65,11 +65,7 @@ function adviceFor(login: string, role: string, missing: readonly Setting[]): st
  * trip. A connection isn't set right instead: behind a pooler that shares connections among transactions, the
  * next statement may run on another one.
  */
-export async function assertSession(
-  client: ClientBase,
-  role: string | null,
-  limits: SessionLimits = {},
-): Promise<void> {
+export async function assertSession(client: ClientBase, role: string | null, limits: SessionLimits = {}) {
   const { rows } = await client.query<Record<string, string | number>>(readSession);
   const wanted = { ...(role !== null && { role }), ...sessionSettings, ...limits };
   const [row = {}] = rows;

@@ -53,9 +53,7 @@ function assertUnsubscribeUrl(url: string): void {
  * Throws 422 `unfit_mail` for a recipient address, Message-ID, unsubscribe address or attachment type that no
  * mail server would accept. Call it before queueing, so that the request fails, not the delivery.
  */
-export function assertDeliverable(
-  mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl' | 'attachments'>,
-): void {
+export function assertDeliverable(mail: Pick<Mail, 'to' | 'messageId' | 'unsubscribeUrl' | 'attachments'>) {
   if (!address.test(mail.to.address) || mail.to.address.length > maxAddressLength)
     throw invalidMail('the recipient address is not a valid mail address');
   if (!bracketedId.test(mail.messageId)) throw invalidMail('the Message-ID is not valid');

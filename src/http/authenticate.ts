@@ -17,8 +17,7 @@ export const loggedCredential = ({ kind, id, tokenSubject }: Credential) => ({
   id,
 });
 
-const headerText = (value: string | string[] | undefined): string | undefined =>
-  typeof value === 'string' ? value : undefined;
+const headerText = (value: string | string[] | undefined) => (typeof value === 'string' ? value : undefined);
 
 const safeMethods = new Set(['GET', 'HEAD', 'OPTIONS']);
 

@@ -203,8 +203,7 @@ function assertKnownMethod(routes: readonly AnyRoute[]): RequestHandler {
 }
 
 /** Paths without parameters first, so that `organizations` of `/whoami/organizations` is never an id. */
-const literalFirst = (a: AnyRoute, b: AnyRoute): number =>
-  a.path.split('{').length - b.path.split('{').length;
+const literalFirst = (a: AnyRoute, b: AnyRoute) => a.path.split('{').length - b.path.split('{').length;
 
 /** Serves the routes: public ones and webhooks first, all others behind authentication and the rate limit. */
 export function createRouteRouter(

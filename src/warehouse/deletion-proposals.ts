@@ -52,11 +52,7 @@ async function closeProposal({ client, schema }: RunTarget, id: string, status: 
 }
 
 /** Reduces a proposal to the ids that remain of it, and closes it when none does. */
-async function shrinkProposal(
-  target: RunTarget,
-  proposal: LiveProposal | undefined,
-  ids: readonly string[],
-): Promise<void> {
+async function shrinkProposal(target: RunTarget, proposal: LiveProposal | undefined, ids: readonly string[]) {
   if (proposal === undefined || haveSameIds(proposal.ids, ids)) return;
   if (ids.length === 0) return closeProposal(target, proposal.id, 'superseded');
   await target.client.query(
@@ -278,11 +274,7 @@ export async function listApprovedProposals(
 }
 
 /** The given ids that the last scan found absent and that a deletion proposal lists. */
-export async function filterProposedIds(
-  local: LocalView,
-  state: RunState,
-  ids: readonly string[],
-): Promise<Set<string>> {
+export async function filterProposedIds(local: LocalView, state: RunState, ids: readonly string[]) {
   const found = await queryIds(
     local,
     `select h.id from ${local.prepared.schema}.deletion_proposals p, unnest(p.ids) h(id)

@@ -96,8 +96,7 @@ export function decideDeletions(
 export type RunTarget = { readonly client: PoolClient; readonly schema: string; readonly state: RunState };
 
 /** SQL that casts a text to the id type of the record type. */
-export const idCast = (expression: string, { plan }: RunState): string =>
-  `${expression}::${sqlTypes[plan.idType]}`;
+export const idCast = (expression: string, { plan }: RunState) => `${expression}::${sqlTypes[plan.idType]}`;
 
 /** What the run found absent, of the rows that the table has and the run did not read. */
 export async function readAbsent(

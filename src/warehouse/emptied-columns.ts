@@ -90,12 +90,7 @@ const readRows = (schema: string, state: RunState): string =>
   `${schema}.${quoteIdentifier(state.targetTable)} s ${usesFreshTable(state) ? 'where $1::uuid is not null' : 'where s.run_id = $1'}`;
 
 /** SQL for the rows `s` that the run read and that may differ from their stored rows `t`; $1 is the run's id. */
-function differingRows(
-  schema: string,
-  state: RunState,
-  active: string,
-  parts: readonly ColumnPart[],
-): string {
+function differingRows(schema: string, state: RunState, active: string, parts: readonly ColumnPart[]) {
   return `from (select s.* from ${readRows(schema, state)}) s join ${schema}.${quoteIdentifier(active)} t on t.id = s.id ${shrunkSql(parts)} where ${mayDifferSql(state)}`;
 }
 

@@ -169,11 +169,7 @@ function plainMember(value: string, type: CellType): string | null {
   return isPlain ? `"${value}"` : null;
 }
 
-function plainLines(
-  lines: readonly SourceLine[],
-  parts: readonly LinePart[],
-  maxLength: number,
-): string | null {
+function plainLines(lines: readonly SourceLine[], parts: readonly LinePart[], maxLength: number) {
   let text = '';
   for (const line of lines) {
     if (text.length > maxLength) return null;

@@ -46,11 +46,7 @@ const selectIds = (table: string, state: RunState, ids: string): string =>
   `select p.id::text as id from ${table} p where p.id = any(${ids}::${idSqlType(state)}[])`;
 
 /** The given ids that are in the active table, staged by the run, or rejected. */
-export async function filterKnownIds(
-  local: LocalView,
-  state: RunState,
-  ids: readonly string[],
-): Promise<string[]> {
+export async function filterKnownIds(local: LocalView, state: RunState, ids: readonly string[]) {
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { table, staging } = tableNames(local, state);
@@ -65,11 +61,7 @@ export async function filterKnownIds(
 }
 
 /** The given ids that this run has not read yet. */
-export async function filterUnreadIds(
-  local: LocalView,
-  state: RunState,
-  ids: readonly string[],
-): Promise<string[]> {
+export async function filterUnreadIds(local: LocalView, state: RunState, ids: readonly string[]) {
   if (ids.length === 0) return [];
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);

@@ -44,15 +44,7 @@ const withholdsColumns = (state: RunState): boolean => publishedColumns(state).l
 const writtenHash = (state: RunState): string => (withholdsColumns(state) ? noContentHash : 's.content_hash');
 
 /** Inserts the new rows, removes their tombstones, and returns their number. */
-export async function insertNew({
-  client,
-  schema,
-  state,
-  generation,
-  now,
-  staging,
-  table,
-}: MergeContext): Promise<number> {
+export async function insertNew({ client, schema, state, generation, now, staging, table }: MergeContext) {
   const names = publishedColumns(state).map(({ column }) => quoteIdentifier(column));
   const { rowCount } = await client.query(
     `insert into ${table} (${['id', 'generation', 'changed_at', 'content_hash', ...names].join(', ')})

@@ -85,8 +85,7 @@ export const rfc3339Sql = (expression: string): string =>
   `to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')`;
 
 /** Whether the error means that the schema (3F000) or its tables (42P01) do not exist yet. */
-export const isNotSetUp = (error: unknown): boolean =>
-  sqlState(error) === '3F000' || sqlState(error) === '42P01';
+export const isNotSetUp = (error: unknown) => sqlState(error) === '3F000' || sqlState(error) === '42P01';
 
 /** `otherwise` when the schema or its tables do not exist yet. Rejects with other errors of `work`. */
 export const orIfNotSetUp = async <T, F>(otherwise: F, work: () => Promise<T>): Promise<T | F> =>

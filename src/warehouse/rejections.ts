@@ -9,11 +9,7 @@ import { tenantSchema, updateTenantSchema } from './tenant-schema.ts';
  * Ids of records that could not be stored when they were last read, and that this run has not read yet.
  * Leaves out those that aren't ids.
  */
-export async function listUnreadRejectedIds(
-  local: LocalView,
-  state: RunState,
-  limit: number,
-): Promise<string[]> {
+export async function listUnreadRejectedIds(local: LocalView, state: RunState, limit: number) {
   const { schema } = local.prepared;
   const { staging } = tableNames(local, state);
   return queryIds(
@@ -26,11 +22,7 @@ export async function listUnreadRejectedIds(
 }
 
 /** The given ids that this run rejected. */
-export async function filterRejectedInRun(
-  local: LocalView,
-  state: RunState,
-  ids: readonly string[],
-): Promise<Set<string>> {
+export async function filterRejectedInRun(local: LocalView, state: RunState, ids: readonly string[]) {
   const found = await queryIds(
     local,
     `select id from ${local.prepared.schema}.rejections where record_type = $1 and run_id = $2 and id = any($3::text[])`,

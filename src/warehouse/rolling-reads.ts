@@ -66,11 +66,7 @@ export async function limitRollingReadToErpClock(
 }
 
 /** Part of publishing: a full run, which read everything, ends the pass; others move its cursor. */
-export async function writeRollingRead(
-  client: Pick<PoolClient, 'query'>,
-  schema: string,
-  state: RunState,
-): Promise<void> {
+export async function writeRollingRead(client: Pick<PoolClient, 'query'>, schema: string, state: RunState) {
   const { mode, rolling } = state.plan;
   if (mode === 'full') return completePass(client, schema, state.recordType, state.counters.erpStartedAt);
   if (rolling === null || rolling.pages === 0) return;

@@ -187,11 +187,7 @@ export async function forgetScopeChanges({ client, schema, recordType }: ScopedT
  * ERP has in them isn't known of rejected records: stored ones are withheld, with a new generation. The
  * caller provides the transaction.
  */
-export async function startScopeColumns(
-  client: PoolClient,
-  schema: string,
-  recordType: string,
-): Promise<void> {
+export async function startScopeColumns(client: PoolClient, schema: string, recordType: string) {
   const state = await lockState(client, schema, recordType);
   if (state === undefined) return;
   const columns = listScopeColumns(

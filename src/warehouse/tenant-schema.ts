@@ -145,11 +145,7 @@ export async function listOutdatedOrganizations(data: Pick<ClientBase, 'query'>)
  * longer than `lockTimeoutMs`; 0 waits without limit. Rejects with `TablesPending` when a server of the
  * warehouse doesn't respond.
  */
-export async function dropTenantSchema(
-  ctx: Pick<Ctx, 'db'>,
-  organizationId: string,
-  lockTimeoutMs = 0,
-): Promise<void> {
+export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: string, lockTimeoutMs = 0) {
   await changeTables(ctx.db.control, async (tx) => {
     await tx.raw("select set_config('lock_timeout', ?, true)", [`${lockTimeoutMs}ms`]);
     await tx.raw(`drop schema if exists ${tenantSchema(organizationId)} cascade`);

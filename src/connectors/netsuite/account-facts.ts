@@ -87,8 +87,7 @@ export async function readAccountFacts(
   readNow: () => Promise<Date>,
   signal: AbortSignal,
 ): Promise<AccountFacts> {
-  const query = async (text: string): Promise<readonly SuiteqlRow[]> =>
-    (await suiteql.query(text, maxRowsPerQuery, signal)).rows;
+  const query = async (text: string) => (await suiteql.query(text, maxRowsPerQuery, signal)).rows;
   const features = await findFeatures(async (text) => (await suiteql.query(text, 1, signal)).rows);
   const [baseCurrency, accountingBooks, utcOffsetMinutes] = await Promise.all([
     findBaseCurrency(query, features.hasSubsidiaries),

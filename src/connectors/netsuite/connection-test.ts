@@ -39,11 +39,7 @@ export async function testNetsuiteConnection(parts: Parts, signal: AbortSignal):
   };
 }
 
-async function attempt<T>(
-  work: () => Promise<T>,
-  problems: ConnectionProblem[],
-  signal: AbortSignal,
-): Promise<T | null> {
+async function attempt<T>(work: () => Promise<T>, problems: ConnectionProblem[], signal: AbortSignal) {
   try {
     return await work();
   } catch (error) {

@@ -36,8 +36,7 @@ const hostSuffix = '.suitetalk.api.netsuite.com';
 const ownHost = /^[a-z0-9]+(?:-[a-z0-9]+)?\.suitetalk\.api\.netsuite\.com$/;
 
 /** `1234567_SB1` → `1234567-sb1.suitetalk.api.netsuite.com`. */
-export const restHost = (account: string): string =>
-  `${account.toLowerCase().replace('_', '-')}${hostSuffix}`;
+export const restHost = (account: string) => `${account.toLowerCase().replace('_', '-')}${hostSuffix}`;
 
 /** `1234567-sb1` → `1234567_SB1`. NetSuite answers any other spelling with "Invalid login attempt". */
 export const accountRealm = (account: string): string => account.toUpperCase().replace('-', '_');

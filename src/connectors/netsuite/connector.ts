@@ -114,8 +114,7 @@ function createReads(
 }
 
 /** Ascending; unchanged where one isn't an id, which the query then refuses. */
-const sortIds = (ids: readonly string[]): readonly string[] =>
-  ids.every(isIdText) ? ids.toSorted(compareIds) : ids;
+const sortIds = (ids: readonly string[]) => (ids.every(isIdText) ? ids.toSorted(compareIds) : ids);
 
 const emptyPage = { records: [], rejected: [], lastId: null, hasMore: false };
 

@@ -23,11 +23,7 @@ const writeHeaders = { 'content-type': 'application/json', 'x-netsuite-propertyn
 
 /** The calls of the record service for one kind of document each. */
 function createDocuments(http: NetsuiteHttp, suiteql: Suiteql) {
-  const find = async (
-    type: 'CustPymt' | 'CustRfnd',
-    externalId: string,
-    signal: AbortSignal,
-  ): Promise<string | null> => {
+  const find = async (type: 'CustPymt' | 'CustRfnd', externalId: string, signal: AbortSignal) => {
     const query = `SELECT t.id FROM transaction t WHERE t.type = '${type}' AND t.externalid = '${assertExternalId(externalId)}' ORDER BY t.id ASC`;
     const { rows } = await suiteql.query(query, 2, signal);
     if (rows.length > 1) throw inconsistentResponse(`Two records have the external id ${externalId}`);

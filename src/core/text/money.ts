@@ -19,8 +19,7 @@ const digitsByCurrency = new Map(
 );
 
 /** ISO 4217 also lists metals, units of account and test codes, all of which start with X. */
-const isMoney = (code: string): boolean =>
-  !code.startsWith('X') || ['XAF', 'XCD', 'XCG', 'XOF', 'XPF'].includes(code);
+const isMoney = (code: string) => !code.startsWith('X') || ['XAF', 'XCD', 'XCG', 'XOF', 'XPF'].includes(code);
 const known = new Set(Intl.supportedValuesOf('currency').filter(isMoney));
 
 /** Whether the text is the upper-case code of a currency. */

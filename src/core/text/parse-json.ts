@@ -115,8 +115,7 @@ export async function parseJson(parts: readonly string[]): Promise<unknown> {
   const sliced = length <= maxWholeLength ? null : await parseArrays(parts);
   if (sliced === null) return JSON.parse(parts.join(''));
   const outer: unknown = JSON.parse(sliced.outer);
-  const restore = (value: unknown): unknown =>
-    Array.isArray(value) ? sliced.arrays[Number(value[0])] : value;
+  const restore = (value: unknown) => (Array.isArray(value) ? sliced.arrays[Number(value[0])] : value);
   if (Array.isArray(outer)) return outer.map(restore);
   if (typeof outer !== 'object' || outer === null) return outer;
   return Object.fromEntries(Object.entries(outer).map(([name, value]) => [name, restore(value)]));

@@ -164,8 +164,7 @@ function createFinds<V>(
 export function createCache<V>(options: CacheOptions<V>): Cache<V> {
   const { counter = createHitCounter(), toKey, isEarlier } = options;
   const { clock, ms, joinsSlowReads = false }: NonNullable<CacheOptions<V>['ttl']> = options.ttl ?? forever;
-  const isFresh = (atMs: number): boolean =>
-    clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
+  const isFresh = (atMs: number) => clock.monotonicMs() - atMs < (typeof ms === 'number' ? ms : ms());
   const entries = createEntries<V>(options.maxBytes, options.countBytes ?? jsonBytes);
   const readings = createReadings<V>();
   const { put, outdate } = createPuts(entries, options);

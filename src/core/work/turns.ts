@@ -3,11 +3,7 @@
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 
 /** As `items.map`, with a turn of the event loop after every `perTurn` items. */
-export async function mapInTurns<T, R>(
-  items: readonly T[],
-  perTurn: number,
-  map: (item: T) => R,
-): Promise<R[]> {
+export async function mapInTurns<T, R>(items: readonly T[], perTurn: number, map: (item: T) => R) {
   const results: R[] = [];
   for (const [index, item] of items.entries()) {
     if (index > 0 && index % perTurn === 0) await yieldToEventLoop();

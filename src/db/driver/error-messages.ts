@@ -12,8 +12,7 @@ export const isConnectionLost = (message: string): boolean =>
   isNodeConnectionLost(message);
 
 /** The client was used after it had been closed. */
-export const isClientClosed = (message: string): boolean =>
-  /Client was closed and is not queryable/.test(message);
+export const isClientClosed = (message: string) => /Client was closed and is not queryable/.test(message);
 
 /** No connection in time: the server accepted but didn't respond, or the pool has none to spare. */
 export const isConnectTimeout = (message: string): boolean =>

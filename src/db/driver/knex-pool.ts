@@ -18,10 +18,7 @@ export function knexPoolUsage({ client }: Knex): {
  * Runs `work` on one connection of the pool, outside a transaction. Rejects with the error of `work`, or when
  * no connection is free.
  */
-export async function onKnexConnection<T>(
-  { client }: Knex,
-  work: (connection: Client) => Promise<T>,
-): Promise<T> {
+export async function onKnexConnection<T>({ client }: Knex, work: (connection: Client) => Promise<T>) {
   const connection = (await client.acquireConnection()) as Client;
   try {
     return await work(connection);

@@ -33,10 +33,7 @@ type Unconnected = {
 export const getStream = (client: ClientBase): Duplex => (client as unknown as Unconnected).connection.stream;
 
 /** Lets an unconnected client connect to this server, by which TLS and password files then know it. */
-export function aimAt(
-  client: ClientBase,
-  { host, port }: { readonly host: string; readonly port: number },
-): void {
+export function aimAt(client: ClientBase, { host, port }: { readonly host: string; readonly port: number }) {
   const unconnected = client as unknown as Unconnected;
   Object.assign(unconnected, { host, port });
   Object.assign(unconnected.connectionParameters, { host, port });

@@ -8,8 +8,7 @@ import { ownUid, WINDOWS } from './run-program.ts';
 /** The alternative that error messages offer to the operator. */
 export const ownDatabaseAdvice = 'or set DATABASE_URL to your own PostgreSQL server';
 
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+const isMissing = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 /** Whether something exists at the path, links included. Rejects with errors of lstat other than ENOENT. */
 export async function exists(file: string): Promise<boolean> {

@@ -109,8 +109,7 @@ const readLockFile = (folder: string): Promise<string> =>
   readFile(path.join(folder, 'postmaster.pid'), 'utf8').catch(() => '');
 
 /** The process id in the server's lock file; NaN without a lock file. */
-export const lockedBy = async (folder: string): Promise<number> =>
-  Number.parseInt(await readLockFile(folder), 10);
+export const lockedBy = async (folder: string) => Number.parseInt(await readLockFile(folder), 10);
 
 /**
  * Whether the server has begun to stop, which it writes into the eighth line of its lock file before it ends

@@ -11,7 +11,6 @@ export function createReferencePages({ address }: PageAssets): {
   platform: RequestHandler;
   public: RequestHandler;
 } {
-  const page = (name: string): RequestHandler =>
-    servePage(path.join(webFolders.reference, `${name}.html`), address);
+  const page = (name: string) => servePage(path.join(webFolders.reference, `${name}.html`), address);
   return { platform: page('platform'), public: page('public') };
 }

@@ -140,10 +140,7 @@ function comesFromHere(req: Request, publicUrl: string): boolean {
 const readToken = ({ params }: Request): string => String(params['token']);
 
 /** `next` is the page itself unless that was done: it shows its state, and reloading it submits nothing again. */
-async function payOrCancel(
-  ctx: Ctx,
-  req: Request,
-): Promise<{ session: PaySession; next: string } | undefined> {
+async function payOrCancel(ctx: Ctx, req: Request) {
   const given: Record<string, unknown> = req.body ?? {};
   const isCanceling = given['do'] === 'cancel';
   const result = isCanceling

@@ -12,12 +12,7 @@ function retry({ status }: AppError, hasPage: boolean) {
   return { label: 'Sign in again', path: '/auth/login' };
 }
 
-export function sendSignInError(
-  res: Response,
-  problem: AppError,
-  hasPage: boolean,
-  files: SmallPageFiles,
-): void {
+export function sendSignInError(res: Response, problem: AppError, hasPage: boolean, files: SmallPageFiles) {
   const reason = problem.details[0]?.code === 'unavailable' ? undefined : detailForPage(problem);
   // The button says how to start again.
   sendErrorPage(

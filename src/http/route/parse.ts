@@ -131,5 +131,4 @@ export function parseInput({ params, query, body }: InputSchemas, raw: RawInput)
 }
 
 /** For operations without query parameters. Throws 400 when the query holds any. */
-export const assertNoQuery = (query: unknown): unknown =>
-  parsePart(emptyObject, query, badQuery, 'query parameter');
+export const assertNoQuery = (query: unknown) => parsePart(emptyObject, query, badQuery, 'query parameter');

@@ -107,8 +107,7 @@ function findExpiry(
     : undefined;
 }
 
-const toReachMark = ({ reach }: ReadableEndpoint): string | undefined =>
-  reach === '' ? undefined : toMark(reach);
+const toReachMark = ({ reach }: ReadableEndpoint) => (reach === '' ? undefined : toMark(reach));
 
 /**
  * Throws 410 when the version was published with other content since the token was issued, which only the

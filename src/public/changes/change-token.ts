@@ -29,8 +29,7 @@ export type ChangeCursor = {
 };
 
 /** A short digest that identifies an epoch, or the content of a version, without revealing it. */
-export const toMark = (text: string): string =>
-  createHash('sha256').update(text).digest('base64url').slice(0, 12);
+export const toMark = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 12);
 
 type FeedAddress = { readonly version: string; readonly resource: string };
 const toSigningContext = (

@@ -100,9 +100,7 @@ function proposeNames(
 }
 
 /** A derived field takes the place of the field that it shows; the id is in every record already. */
-function fieldsToPropose(
-  fields: readonly DescribedField[],
-): { field: DescribedField; named: DescribedField }[] {
+function fieldsToPropose(fields: readonly DescribedField[]) {
   const derived = new Set(fields.flatMap((field) => derivedName(field, fields) ?? []));
   return fields
     .filter((field) => field.syncable && !derived.has(field))

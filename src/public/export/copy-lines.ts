@@ -94,14 +94,7 @@ export type WatchOptions = {
  * Cuts the stream off when it exceeds its time limit, when its reader is too slow, and when a writer is
  * blocked by it. Returns the function that ends the watch.
  */
-export function watchCopy({
-  rows,
-  snapshot,
-  blockedWriters,
-  limits,
-  isWaiting,
-  cut,
-}: WatchOptions): () => void {
+export function watchCopy({ rows, snapshot, blockedWriters, limits, isWaiting, cut }: WatchOptions) {
   const { checkEveryMs, isSlow } = createSlowReaderCheck(limits);
   const paceTimer = setInterval(() => {
     if (isSlow(rows.bytesTaken()) && isWaiting()) cut('slow caller');

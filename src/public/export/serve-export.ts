@@ -94,11 +94,7 @@ const fileEndings: Partial<Readonly<Record<ExportType, string>>> = {
 export type ExportForm = { readonly type: ExportType; readonly withMark: boolean; readonly named: boolean };
 
 /** Streams a whole list. Rejects as `streamRows` does, and with 400 for bad parameters. */
-export function serveExport(
-  exports: ExportState,
-  read: ReadContext,
-  { type, withMark, named }: ExportForm,
-): Promise<void> {
+export function serveExport(exports: ExportState, read: ReadContext, { type, withMark, named }: ExportForm) {
   const { req } = read.exchange;
   const plan = planList(read.endpoint, parseQuery(toQueryText(req.url ?? '')), { paged: false });
   const ending = fileEndings[type];
@@ -116,11 +112,7 @@ export function serveExport(
  * Streams the rows, or sends 304. Rejects with 503 when too many exports run or wait, nothing is synced, or
  * the database is unavailable; only before the first byte.
  */
-export async function streamRows(
-  exports: ExportState,
-  read: ReadContext,
-  content: ExportContent,
-): Promise<void> {
+export async function streamRows(exports: ExportState, read: ReadContext, content: ExportContent) {
   const { res } = read.exchange;
   if (await sendNotModifiedIfFresh(read, content.representation, content.normalized)) return;
   const gone = new AbortController();
@@ -170,7 +162,7 @@ const listHeaders = (
   tag: string,
   total: number | null,
   isGzip: boolean,
-): string[] => [
+) => [
   ...['ETag', tag, 'Content-Type', contentTypes[type]],
   ...(total === null ? [] : ['X-Total-Count', String(total)]),
   ...(fileName === undefined ? [] : ['Content-Disposition', `attachment; filename="${fileName}"`]),

@@ -92,11 +92,7 @@ async function lockTable(client: PoolClient, { schema, table }: TableRef): Promi
   return rows[0]?.backend ?? 0;
 }
 
-async function readState(
-  { client }: Lent,
-  schema: string,
-  recordType: string,
-): Promise<Freshness | undefined> {
+async function readState({ client }: Lent, schema: string, recordType: string) {
   const { rows } = await client.query<StateRow>(
     `select ${stateColumns} from ${schema}.record_state as s where s.record_type = $1`,
     [recordType],

@@ -234,11 +234,7 @@ export const recordBody = (record: RecordsText): BodyParts => ({
 });
 
 /** The Link header for the other pages of this query. `path` is the path of the list. */
-export function paginationLinks(
-  path: string,
-  { linkQuery, page, pageSize }: ListPlan,
-  total: number,
-): string {
+export function paginationLinks(path: string, { linkQuery, page, pageSize }: ListPlan, total: number) {
   const last = Math.max(1, Math.ceil(total / pageSize));
   const link = (to: number, rel: string) => `<${path}?${linkQuery}page=${to}>; rel="${rel}"`;
   const previous = page > 1 ? `, ${link(Math.min(page - 1, last), 'prev')}` : '';

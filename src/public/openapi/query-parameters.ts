@@ -45,8 +45,7 @@ export type OrExample = { readonly field: string; readonly operator: string; rea
 
 /** A value as `or` takes it: in double quotes where a comma, quote or parenthesis would end it. */
 const quoted = (value: string): string => (/[",()]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-const conditionText = ({ field, operator, value }: OrExample): string =>
-  `${field}:${operator}:${quoted(value)}`;
+const conditionText = ({ field, operator, value }: OrExample) => `${field}:${operator}:${quoted(value)}`;
 
 /** Two conditions, of different fields where there are two. Undefined without a condition. */
 export function orExample(given: readonly OrExample[]): string | undefined {

@@ -45,10 +45,7 @@ function restrictSort(given: Parameter, { sorts, sortSets }: ReadableEndpoint): 
 }
 
 /** The parameters of a summary alone; null for the others, and undefined for what the reader doesn't have. */
-function restrictSummaryParameter(
-  given: Parameter,
-  { summary }: ReadableEndpoint,
-): Parameter | undefined | null {
+function restrictSummaryParameter(given: Parameter, { summary }: ReadableEndpoint) {
   if (summary === null) return null;
   const { aggregates, groups } = summary;
   const computes = (name: string, field: string): boolean =>

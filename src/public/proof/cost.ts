@@ -5,8 +5,7 @@ import { defaultPageSize } from '../../db/page.ts';
 /** Times the cost of the first page without filter. */
 export const maxPlainLists = 20;
 /** A total has to see what it counts, and is kept: counting may cost what the pages of these records cost. */
-export const maxListsToCount = (rows: number): number =>
-  Math.max(maxPlainLists, Math.ceil(rows / defaultPageSize));
+export const maxListsToCount = (rows: number) => Math.max(maxPlainLists, Math.ceil(rows / defaultPageSize));
 /** A faster list counts as this long, so that a busy moment of the machine decides nothing. */
 const minPlainMs = 5;
 /** Only a read that is too slow in each of them is refused. */
@@ -22,12 +21,7 @@ type Cost = { readonly ms: number; readonly plainMs: number };
  * Undefined unless a read costs more than `maxLists` plain lists. Each further attempt measures both for
  * about the same time: of a processor that others use, a short statement gets all, and a long one its share.
  */
-export async function findCost(
-  first: Cost,
-  maxLists: number,
-  read: Run,
-  plain: Run,
-): Promise<Cost | undefined> {
+export async function findCost(first: Cost, maxLists: number, read: Run, plain: Run) {
   let found = first;
   for (let attempt = 1; found.ms > maxLists * Math.max(found.plainMs, minPlainMs); attempt += 1) {
     if (attempt === maxAttempts) return found;

@@ -50,11 +50,7 @@ export const provedSummaries = (
 /** PostgreSQL allows no longer text. */
 const maxRowBytes = 2 ** 30;
 
-async function query<Row extends QueryResultRow>(
-  ctx: TenantCtx,
-  { page, large }: ProvedPage,
-  prefix = '',
-): Promise<Row | undefined> {
+async function query<Row extends QueryResultRow>(ctx: TenantCtx, { page, large }: ProvedPage, prefix = '') {
   const run = async ({ write, values }: Statement): Promise<Row | undefined> =>
     (await ctx.db.data.query<Row>(`${prefix}${write()}`, [...values])).rows[0];
   return run(page).catch((error: unknown) => (isTooLarge(error) ? run(large) : Promise.reject(error)));

@@ -45,8 +45,7 @@ const readSample = (ctx: TenantCtx, endpoint: CompiledEndpoint, names: readonly 
     return JSON.parse(`[${rows[0]?.records ?? ''}]`) as Values[];
   });
 
-const countValues = (record: Values): number =>
-  Object.values(record).filter((value) => value !== null).length;
+const countValues = (record: Values) => Object.values(record).filter((value) => value !== null).length;
 
 type Targets = Readonly<Record<string, string>>;
 
@@ -69,8 +68,7 @@ async function sampleEndpoint(
     fields.map(({ name }) => name),
   );
   const [fullest = {}] = records.toSorted((a, b) => countValues(b) - countValues(a));
-  const isShared = (name: string): boolean =>
-    records.filter((record) => record[name] === fullest[name]).length > 1;
+  const isShared = (name: string) => records.filter((record) => record[name] === fullest[name]).length > 1;
   const kept = fields.filter(({ name, source, column }) => {
     if (fullest[name] == null || Array.isArray(fullest[name])) return false;
     return column.type !== 'text' || (isShared(name) && !mayNameRecord(source, targets));

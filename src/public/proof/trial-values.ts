@@ -70,12 +70,7 @@ const linesSql = (source: string, lines: string, line: string, type: ValueType):
 };
 
 /** Where a record may have several values, or none: these as rows. */
-const manySql = (
-  source: string,
-  column: string,
-  type: ValueType,
-  line: string | undefined,
-): string | undefined => {
+const manySql = (source: string, column: string, type: ValueType, line: string | undefined) => {
   if (line !== undefined) return linesSql(source, column, line, type);
   return isListType(type)
     ? `(select u.v from ${source} left join lateral unnest(${column}) as u(v) on true) as l`

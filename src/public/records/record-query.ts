@@ -5,13 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { RowCondition } from '../../core/record-access.ts';
 import { createSuggestions } from '../../core/text/nearest-name.ts';
-import {
-  isListType,
-  isNumeric,
-  type PlainColumn,
-  type PlainType,
-  type RecordColumn,
-} from '../../warehouse/columns.ts';
+import { isListType, isNumeric, type PlainType, type RecordColumn } from '../../warehouse/columns.ts';
 import type { Freshness } from '../read/connection/reader.ts';
 import { type FilterCondition, parseCondition } from '../read/plan/filters.ts';
 import { completePlan, type ListPlan, type SortKey } from '../read/plan/plan.ts';
@@ -122,12 +116,7 @@ export const unknownRecordTypeProblem: QueryProblem = {
 };
 
 /** The column that holds the source; reports why there is none. */
-function findColumn(
-  { columns, label }: AvailableRecordType,
-  source: string,
-  path: string,
-  report: Report,
-): PlainColumn | undefined {
+function findColumn({ columns, label }: AvailableRecordType, source: string, path: string, report: Report) {
   const found = choosePlainColumn(columns, source);
   if (found === undefined) {
     const known = () =>
@@ -154,12 +143,7 @@ function findColumn(
  * Like findColumn, for filters and sorts, which cannot use lines, nor what the caller sees masked: both would
  * reveal the values.
  */
-function findValue(
-  { type, masks }: QueryTarget,
-  source: string,
-  path: string,
-  report: Report,
-): CompiledColumn | undefined {
+function findValue({ type, masks }: QueryTarget, source: string, path: string, report: Report) {
   if (source === 'id') return idColumn(type.idType);
   if (masks.has(source)) {
     report(

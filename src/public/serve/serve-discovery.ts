@@ -25,11 +25,7 @@ type FoundVersion = { readonly row: LiveRow; readonly endpoints: readonly Readab
  * `syncedAt` are null before the first sync; `records` is null too while the records of the resource cannot
  * be counted. Rejects with 406, 400 for any parameter, and 503 when the state of the data cannot be read.
  */
-export async function serveDiscovery(
-  service: PublicService,
-  exchange: PublicExchange,
-  caller: Caller,
-): Promise<void> {
+export async function serveDiscovery(service: PublicService, exchange: PublicExchange, caller: Caller) {
   const { req, baseUrl } = exchange;
   negotiateMediaType(req, ['application/json']);
   assertNoParameters(toQueryText(req.url ?? ''));

@@ -174,12 +174,7 @@ async function get(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, 
   return `{"data":${text},${JSON.stringify(metadata).slice(1)}`;
 }
 
-async function summarize(
-  sources: ToolSources,
-  tenant: TenantCtx,
-  access: ToolAccess,
-  input: SummarizeInput,
-): Promise<string> {
+async function summarize(sources: ToolSources, tenant: TenantCtx, access: ToolAccess, input: SummarizeInput) {
   const target = await findTarget(sources, tenant, access, input);
   const { version: _version, resource: _resource, ...asked } = input;
   const plan = planSummary(target.endpoint, summaryQuery(target.endpoint, asked));

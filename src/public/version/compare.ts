@@ -169,11 +169,7 @@ function resolveBoundSource(
 }
 
 /** What `findCurrency` says of an aggregated field; undefined also for one that is no number. */
-function currencyOfField(
-  endpoint: EndpointDefinition,
-  binding: Binding,
-  name: string,
-): string | null | undefined {
+function currencyOfField(endpoint: EndpointDefinition, binding: Binding, name: string) {
   const { source, type } = resolveBoundSource(endpoint, binding, name);
   return source === undefined || !isNumeric(type) ? undefined : findCurrency(binding ?? {}, source);
 }
@@ -226,8 +222,7 @@ const comparePeriods: Compare<Binding> = (before, oldBinding, after, newBinding)
   return [{ path: `${after.name}.groups`, code: 'changed', breaking: true, message }];
 };
 
-const hasSummary = ({ aggregates, groups }: EndpointDefinition): boolean =>
-  (aggregates ?? groups) !== undefined;
+const hasSummary = ({ aggregates, groups }: EndpointDefinition) => (aggregates ?? groups) !== undefined;
 
 const compareLimits: Compare<Binding> = (before, oldBinding, after, newBinding) => {
   const { name } = after;

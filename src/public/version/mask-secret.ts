@@ -34,11 +34,7 @@ export async function findMaskSecret(
 }
 
 /** Creates the organization's secret if the endpoints need one and it has none that can be decrypted. */
-export async function ensureMaskSecret(
-  tx: Tx,
-  ctx: SecretCtx,
-  endpoints: readonly EndpointDefinition[],
-): Promise<void> {
+export async function ensureMaskSecret(tx: Tx, ctx: SecretCtx, endpoints: readonly EndpointDefinition[]) {
   if (!listMasks(endpoints).has('hash') || (await findMaskSecret(tx, ctx)) !== undefined) return;
   const { keyring, organizationId } = ctx;
   const secret = keyring.encrypt(

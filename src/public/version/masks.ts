@@ -38,8 +38,7 @@ export const listMasks = (endpoints: readonly EndpointDefinition[]): ReadonlySet
   );
 
 /** The one that reveals least. */
-export const strictestMask = (declared: readonly Mask[]): Mask | undefined =>
-  masks.find((mask) => declared.includes(mask));
+export const strictestMask = (declared: readonly Mask[]) => masks.find((mask) => declared.includes(mask));
 
 const blockBytes = 64;
 function padded(key: Buffer, pad: number): string {

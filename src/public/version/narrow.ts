@@ -163,8 +163,7 @@ function intersectScopes(
     }));
 }
 
-const isWithin = (instant: string, day: string): boolean =>
-  instant.startsWith(`${day}T`) && instant.endsWith('Z');
+const isWithin = (instant: string, day: string) => instant.startsWith(`${day}T`) && instant.endsWith('Z');
 
 /** The value that two values allow, if any: a time that is a whole day contains the instants of the day. */
 const intersectValues = ({ type }: CompiledColumn, one: string, other: string): string[] => {

@@ -133,12 +133,7 @@ export function checkField(
 }
 
 /** Undefined after a report if the source isn't synced. A multiselect's own value is its list of entries. */
-function findColumn(
-  field: FieldDefinition,
-  path: string,
-  recordType: IndexedRecordType,
-  report: Report,
-): RecordColumn | undefined {
+function findColumn(field: FieldDefinition, path: string, recordType: IndexedRecordType, report: Report) {
   const { source, as } = field;
   const column = recordType.bySource.get(boundSource(field));
   if (column !== undefined && isListType(column.type) === (as === 'list')) return column;

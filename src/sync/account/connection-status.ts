@@ -55,11 +55,7 @@ export async function saveConnectionTest(
 }
 
 /** Stores that the ERP refused the credentials. Other errors say nothing about them and are ignored. */
-export async function recordSignInError(
-  ctx: TenantCtx,
-  revision: ConnectionRevision,
-  error: unknown,
-): Promise<void> {
+export async function recordSignInError(ctx: TenantCtx, revision: ConnectionRevision, error: unknown) {
   if (!(error instanceof ErpError) || error.kind !== 'credentials') return;
   await inTransaction(ctx, (tx) =>
     currentConnection(tx, ctx.organizationId, revision).update({

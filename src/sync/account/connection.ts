@@ -90,11 +90,7 @@ export async function createTenantConnector(
  * both. Others are described when they are needed. When the ERP can't be read, stores the error message next
  * to what was listed last and throws the connector's error (an `ErpError`).
  */
-export async function fetchAndStoreMetadata(
-  ctx: TenantCtx,
-  connector: Connector,
-  signal: AbortSignal,
-): Promise<void> {
+export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal) {
   const queries = await readQuerySources(ctx);
   const read = async () => ({
     listed: withQueries((await connector.discover?.(signal)) ?? [], queries),

@@ -16,10 +16,7 @@ export const isIdBefore = (a: string, b: string, idType: 'integer' | 'text'): bo
   idType === 'integer' ? BigInt(a) < BigInt(b) : Buffer.compare(Buffer.from(a), Buffer.from(b)) < 0;
 
 /** Throws an `ErpError` `PAGE_WITHOUT_END` when more is to follow but no later record is named. */
-export function assertPageAdvances(
-  page: Pick<StagedPage, 'hasMore' | 'lastId'>,
-  checkpoint: string | null,
-): void {
+export function assertPageAdvances(page: Pick<StagedPage, 'hasMore' | 'lastId'>, checkpoint: string | null) {
   if (!page.hasMore || (page.lastId !== null && page.lastId !== checkpoint)) return;
   throw new ErpError(
     'answer',

@@ -40,12 +40,7 @@ export async function listAlertRecipients(tx: Tx, organizationId: string): Promi
 type AlertRow = { state: Health; unwell_since: Date | null };
 
 /** Undefined when the health did not change; otherwise since when the sync is, or had been, unhealthy. */
-async function updateAlertState(
-  tx: Tx,
-  ctx: TenantCtx,
-  configId: string,
-  { health, runId }: HealthChange,
-): Promise<Date | undefined> {
+async function updateAlertState(tx: Tx, ctx: TenantCtx, configId: string, { health, runId }: HealthChange) {
   const own = { organization_id: ctx.organizationId, sync_config_id: configId };
   await tx('sync_alerts').insert(own).onConflict('sync_config_id').ignore();
   const before = await tx('sync_alerts')
@@ -66,12 +61,7 @@ async function updateAlertState(
 }
 
 /** Records the health of a sync, and mails its recipients when it changed. */
-export async function recordSyncHealth(
-  tx: Tx,
-  ctx: TenantCtx,
-  configId: string,
-  change: HealthChange,
-): Promise<void> {
+export async function recordSyncHealth(tx: Tx, ctx: TenantCtx, configId: string, change: HealthChange) {
   const config = await findSyncConfig(tx, ctx.organizationId, configId);
   if (config === undefined) return;
   const since = await updateAlertState(tx, ctx, configId, change);

@@ -45,8 +45,7 @@ async function query<T extends Record<string, unknown>>(
   return orIfNotSetUp([], async () => (await ctx.db.data.query<T>(sql, [...values])).rows);
 }
 
-const toTableName = ({ organizationId }: TenantCtx): string =>
-  `${tenantSchema(organizationId)}.deletion_proposals`;
+const toTableName = ({ organizationId }: TenantCtx) => `${tenantSchema(organizationId)}.deletion_proposals`;
 const proposalColumns = `id, status, revision, cardinality(ids) as count, evidence, ${rfc3339Sql('created_at')} as "createdAt", ${rfc3339Sql('closed_at')} as "closedAt"`;
 
 export type HeldDeletions = {
@@ -96,11 +95,7 @@ export async function findProposal(
 }
 
 /** The given ids that the proposal does not list, in their order. Rejects with database errors. */
-export async function filterUnlistedIds(
-  ctx: TenantCtx,
-  proposalId: string,
-  ids: readonly string[],
-): Promise<string[]> {
+export async function filterUnlistedIds(ctx: TenantCtx, proposalId: string, ids: readonly string[]) {
   const { rows } = await ctx.db.data.query<{ id: string }>(
     `select a.id from unnest($2::text[]) with ordinality a(id, n)
      where a.id not in (select unnest(ids) from ${toTableName(ctx)} where id = $1) order by a.n`,

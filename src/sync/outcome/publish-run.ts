@@ -152,12 +152,7 @@ async function assertStillPublished(ctx: TenantCtx, runId: string): Promise<void
  * configuration: the sync works again. Throws `LostLease` when a newer lease holds the run, and an Error,
  * after which the run publishes again, when a failover lost the publish.
  */
-export async function copyOutcome(
-  ctx: TenantCtx,
-  lease: Lease,
-  row: RunRow,
-  outcome: PublishOutcome,
-): Promise<void> {
+export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, outcome: PublishOutcome) {
   const { counts, generation, heldDeletions, proposalId, stale = {} } = outcome;
   const staleFields = Object.keys(stale);
   const problem = findPartialReason(outcome);

@@ -92,5 +92,4 @@ export function createDueSlotFinder(now: Date): (scheduled: Scheduled) => Date |
 }
 
 /** Like `createDueSlotFinder`, for a single configuration. */
-export const findDueSlot = (scheduled: Scheduled, now: Date): Date | null =>
-  createDueSlotFinder(now)(scheduled);
+export const findDueSlot = (scheduled: Scheduled, now: Date) => createDueSlotFinder(now)(scheduled);

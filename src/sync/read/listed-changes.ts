@@ -58,8 +58,7 @@ async function filterMissing(reading: RunReadContext, state: RunState, listed: r
   const notStaged = differing.filter(({ staged }) => !staged).map(({ id }) => id);
   const unread = new Set(await filterUnreadIds(reading, state, notStaged));
   const sinceMs = Math.floor(Date.parse(state.plan.since ?? '') / 1_000) * 1_000;
-  const isEarlier = ({ modifiedAt }: ListedRecord): boolean =>
-    modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
+  const isEarlier = ({ modifiedAt }: ListedRecord) => modifiedAt !== null && Date.parse(modifiedAt) < sinceMs;
   const earlier = listed.filter((record) => unread.has(record.id) && isEarlier(record));
   const rows = earlier.length === 0 ? [] : await readLocalByIds(reading, state, [column], listIds(earlier));
   const stored = new Map(rows.map(({ id, cells }) => [id, cells[0] ?? null]));

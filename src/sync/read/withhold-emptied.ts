@@ -135,8 +135,7 @@ export async function withholdEmptied(reading: RunReadContext, state: RunState):
     );
     counted.push({ ...candidate, had });
   }
-  const isSuspicious = ({ partly, emptied, had }: Emptied): boolean =>
-    !partly && emptied >= had * suspicion.minShare;
+  const isSuspicious = ({ partly, emptied, had }: Emptied) => !partly && emptied >= had * suspicion.minShare;
   const suspicious = counted.filter(isSuspicious);
   // A smaller share, or some lines, may well have been emptied in the ERP: the ERP only has to say so twice.
   await confirmEmpty(

@@ -8,7 +8,7 @@ import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import type { RunError } from '../queue/retry.ts';
 import { insertRunEvent } from '../queue/run-events.store.ts';
 import { isFinal, type RunStatus } from '../queue/run-state.ts';
-import { findRun, jobOfConfig, type Lease, moveRun, type RunRow } from '../queue/runs.store.ts';
+import { findRun, jobOfConfig, type Lease, moveRun } from '../queue/runs.store.ts';
 import { finishFailed } from './worker.ts';
 
 /** `idle`: the run is queued, so no worker holds it. `ended`: it had already ended. */
@@ -83,8 +83,7 @@ const takeLease = (ctx: TenantCtx, runId: string): Promise<Lease | undefined> =>
  * worker takes the run meanwhile.
  */
 export async function failRun(ctx: TenantCtx, runId: string): Promise<RunStatus | undefined> {
-  const find = (): Promise<RunRow | undefined> =>
-    inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, runId));
+  const find = () => inTransaction(ctx, (tx) => findRun(tx, ctx.organizationId, runId));
   const before = await find();
   if (before === undefined || isFinal(before.status)) return before?.status;
   if (before.status === 'queued') {

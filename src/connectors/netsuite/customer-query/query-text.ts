@@ -26,8 +26,7 @@ function tokenize(query: string): Token[] {
   });
 }
 
-const isWord = (token: Token | undefined, name: string): boolean =>
-  token?.kind === 'word' && token.name === name;
+const isWord = (token: Token | undefined, name: string) => token?.kind === 'word' && token.name === name;
 
 /** The select list's items: the tokens of each. */
 function selectList(all: readonly Token[]): Token[][] {

@@ -21,8 +21,7 @@ export const modifiedColumns: readonly string[] = [
   'linelastmodifieddate',
 ];
 
-export const isCustomColumn = (name: string): boolean =>
-  /^cust(?:body|col|entity|item|record|event|page)/.test(name);
+export const isCustomColumn = (name: string) => /^cust(?:body|col|entity|item|record|event|page)/.test(name);
 
 const catalogueSays = 'The metadata catalogue';
 const listSays = 'The list of custom fields';

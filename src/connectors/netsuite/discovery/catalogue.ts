@@ -88,8 +88,7 @@ const entryProperties = (property: JsonObject): readonly (readonly [string, Json
 };
 
 const ofChoice: ReadonlySet<string> = new Set(['id', 'refName', 'links']);
-const isSublist = (property: JsonObject): boolean =>
-  entryProperties(property).some(([name]) => !ofChoice.has(name));
+const isSublist = (property: JsonObject) => entryProperties(property).some(([name]) => !ofChoice.has(name));
 
 function parseSchema(schema: unknown): CatalogueSchema {
   const own = listProperties(schema);

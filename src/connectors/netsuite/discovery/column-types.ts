@@ -33,8 +33,7 @@ export const dateText = /^(?:\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}|\d{1,2}[- ]\p{L}{3,
 const timeOfDay = / \d{1,2}[:.-]\d{2}(?:[:.-]\d{2})?(?: ?[ap]\.?m\.?)?$/i;
 
 /** Whether a text has a form of the date preference, with or without a time of day. */
-export const isDateText = (text: string): boolean =>
-  text.length <= 60 && dateText.test(text.replace(timeOfDay, ''));
+export const isDateText = (text: string) => text.length <= 60 && dateText.test(text.replace(timeOfDay, ''));
 const plainNumber = /^-?(?:\d{1,40})?(?:\.\d{1,40})?$/;
 const maxLabelledCharacters = 100;
 

@@ -11,8 +11,7 @@ import { isDateText } from './column-types.ts';
 
 type Types = NonNullable<RecordTypeMetadata['listedTypes']>;
 
-const findPrefix = (name: string): string | undefined =>
-  customPrefixes.find((prefix) => name.startsWith(prefix));
+const findPrefix = (name: string) => customPrefixes.find((prefix) => name.startsWith(prefix));
 
 /** The custom fields that the text of a query names. */
 export const namesInQuery = (sql: string): string[] => [

@@ -241,10 +241,7 @@ async function probeAll(
 const notIds = 'It is called a multiple select, but has values that are no ids';
 
 /** Why a derived field can't be read; null where it can. */
-function underivable(
-  { derived }: ColumnDefinition,
-  fields: ReadonlyMap<string, FieldMetadata>,
-): string | null {
+function underivable({ derived }: ColumnDefinition, fields: ReadonlyMap<string, FieldMetadata>) {
   const source = derived === undefined ? undefined : fields.get(derived.from);
   if (derived === undefined || source === undefined)
     return 'It comes from a field that NetSuite does not have';

@@ -30,8 +30,7 @@ export async function addEntryNames(
     const chosen = rows.map((row) => chosenIn(row, name));
     const doubtful = chosen.flatMap((each) => (each !== null && isDoubtful(entries, each) ? [each] : []));
     if (doubtful.length > 0) await readNames(suiteql, list, entries, doubtful, signal);
-    const toNames = ({ ids }: Chosen): string =>
-      JSON.stringify(ids.map((id) => entries.names.get(id) ?? null));
+    const toNames = ({ ids }: Chosen) => JSON.stringify(ids.map((id) => entries.names.get(id) ?? null));
     named = named.map((row, at) =>
       chosen[at] == null ? row : { ...row, [entryNamesKey(name)]: toNames(chosen[at]) },
     );

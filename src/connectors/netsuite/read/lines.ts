@@ -223,8 +223,7 @@ function finishLineSet(
 
 /** By line number; lines without one come last, by key. */
 const byLineNumber = (key: string) => {
-  const position = (line: SourceLine): number =>
-    Number(line['linesequencenumber'] ?? Number.MAX_SAFE_INTEGER);
+  const position = (line: SourceLine) => Number(line['linesequencenumber'] ?? Number.MAX_SAFE_INTEGER);
   return (one: SourceLine, other: SourceLine): number =>
     position(one) - position(other) || Number(one[key]) - Number(other[key]);
 };

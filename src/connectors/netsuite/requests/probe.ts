@@ -149,8 +149,7 @@ export function createProbes(): Probes {
 }
 
 /** Whether NetSuite doesn't know the column at all, whatever it is read as. */
-export const isUnknown = (reason: string | null | undefined): boolean =>
-  /Unknown identifier/i.test(reason ?? '');
+export const isUnknown = (reason: string | null | undefined) => /Unknown identifier/i.test(reason ?? '');
 
 const findReason = (reasons: ReadonlyMap<string, string | null>, { name, type }: Typed) =>
   reasons.get(name) ?? reasons.get(`${name}:${type}`);

@@ -47,13 +47,7 @@ export function signTba(method: string, address: string, keys: TbaKeys, moment: 
     .digest('base64');
 }
 
-export function tbaHeader(
-  realm: string,
-  method: string,
-  address: string,
-  keys: TbaKeys,
-  moment: TbaMoment,
-): string {
+export function tbaHeader(realm: string, method: string, address: string, keys: TbaKeys, moment: TbaMoment) {
   const signed: [string, string][] = [
     ...oauthParameters(keys, moment),
     ['oauth_signature', signTba(method, address, keys, moment)],

@@ -9,8 +9,7 @@ const withoutMinus = (text: string): string => (text.startsWith('-') ? text.slic
 export const isZero = (text: string): boolean => !/[1-9]/.test(text);
 
 /** Exact: only the sign changes. Zero has none. */
-const negate = (text: string): string =>
-  isZero(text) || text.startsWith('-') ? withoutMinus(text) : `-${text}`;
+const negate = (text: string) => (isZero(text) || text.startsWith('-') ? withoutMinus(text) : `-${text}`);
 const keepSign = (text: string): string => (isZero(text) ? withoutMinus(text) : text);
 
 /** `Invoice : Open` → `Open`, in any language; whole without the separator. Null if nothing follows it. */

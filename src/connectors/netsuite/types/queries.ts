@@ -354,11 +354,7 @@ export type DeletionsQueryForm = {
 };
 
 /** The bound is 38 hours earlier: the time may have been truncated to its day, in an unknown time zone. */
-export function deletionsQuery(
-  { columns, time }: DeletionsQueryForm,
-  instant: Date,
-  afterId: string | null,
-): string {
+export function deletionsQuery({ columns, time }: DeletionsQueryForm, instant: Date, afterId: string | null) {
   const when = time === 'utc' ? inUtc('d.deleteddate') : "TO_CHAR(d.deleteddate, 'YYYY-MM-DD')";
   const type = columns.map((column) => `, d.${column} AS ${column}`).join('');
   const conditions = [
@@ -370,10 +366,7 @@ export function deletionsQuery(
 }
 
 /** Which list or custom record type each multiple select chooses from, as table `definitions` defines it. */
-export function entryListsQuery(
-  definitions: 'customlist' | 'customrecordtype',
-  afterId: string | null,
-): string {
+export function entryListsQuery(definitions: 'customlist' | 'customrecordtype', afterId: string | null) {
   const conditions = [
     "c.fieldvaluetype = 'Multiple Select'",
     afterId === null ? null : `c.internalid > ${assertId(afterId)}`,

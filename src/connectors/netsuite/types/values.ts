@@ -45,8 +45,7 @@ export function parseValue(raw: unknown, type: FieldType): SourceValue | undefin
 export const describeValueProblem = (raw: unknown, type: FieldType): string =>
   typeof raw === 'string' ? problems[type] : `is a JSON ${typeof raw} instead of a string`;
 
-const parseText = (raw: string): string | undefined =>
-  raw.includes('\0') || !raw.isWellFormed() ? undefined : raw;
+const parseText = (raw: string) => (raw.includes('\0') || !raw.isWellFormed() ? undefined : raw);
 const ifValid = (raw: string, isValid: boolean): string | undefined => (isValid ? raw : undefined);
 
 const parsers: Readonly<Record<FieldType, (raw: string) => string | undefined>> = {

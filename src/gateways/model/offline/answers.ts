@@ -23,8 +23,7 @@ export const where = (filters: readonly Filter[]): string =>
   filters.length === 0 ? '' : ` where ${filters.map(({ text }) => text).join(' and ')}`;
 const counted = ({ resource: { one, many } }: Reading, count: number): string =>
   `${count} ${count === 1 ? one : many}`;
-const none = ({ resource, filters }: Reading): string =>
-  `None: no ${resource.one} was found${where(filters)}.`;
+const none = ({ resource, filters }: Reading) => `None: no ${resource.one} was found${where(filters)}.`;
 const toInput = ({ resource: { name }, kind, field, filters }: Reading) => ({
   resource: name,
   ...(field !== undefined && kind !== 'list' && kind !== 'record' && { field: field.name }),

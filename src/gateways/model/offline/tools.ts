@@ -68,8 +68,7 @@ const debtName =
 const identityNames = ['number', 'code', 'sku', 'reference', 'key', 'name', 'title'];
 
 /** `dueDate` is also called `due`, `isInactive` `inactive`, `customerName` and `customerId` `customer`. */
-const shorten = (words: string): string =>
-  words.replace(/^(?:is|has) | (?:date|at|on|name|id|number|code)$/, '');
+const shorten = (words: string) => words.replace(/^(?:is|has) | (?:date|at|on|name|id|number|code)$/, '');
 
 /** Undefined if it isn't clear which one is meant. */
 export const only = <T>(list: readonly T[]): T | undefined => (list.length === 1 ? list[0] : undefined);

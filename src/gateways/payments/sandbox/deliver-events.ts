@@ -21,12 +21,7 @@ const concurrency = 3;
 const pollMs = 2 * second;
 
 /** Why the webhook didn't accept the event, such as `HTTP 503`; null when it did. */
-async function send(
-  ctx: Ctx,
-  accountId: string,
-  body: string,
-  stopping: AbortSignal,
-): Promise<string | null> {
+async function send(ctx: Ctx, accountId: string, body: string, stopping: AbortSignal) {
   const rawBody = Buffer.from(body);
   try {
     const response = await fetch(`${ctx.settings.ownUrl}/api/platform/v1/pay/webhooks/sandbox/${accountId}`, {

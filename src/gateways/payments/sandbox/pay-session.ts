@@ -35,12 +35,7 @@ const endings = {
 } as const;
 
 /** Ends a session, so that it can no longer be paid. The row must be OPEN and locked. */
-export async function endSession(
-  tx: Tx,
-  row: SandboxPaymentRow,
-  why: keyof typeof endings,
-  at: Date,
-): Promise<void> {
+export async function endSession(tx: Tx, row: SandboxPaymentRow, why: keyof typeof endings, at: Date) {
   await ledger.updatePayment(tx, row, { state: 'CANCELED', failure: endings[why], due_at: null });
   await queuePaymentEvent(tx, row, `payment.${why}`, at);
 }
