@@ -127,7 +127,7 @@ export async function compareWithErp(
   const read = state.counters.fetched;
   if (expected === read) {
     const message = `The ERP counts ${expected} records, and ${read} were read`;
-    return { missing: [], check: { check: 'count', passed: true, message, facts: { expected, read } } };
+    return { missing: [], check: passed('count', message, { expected, read }) };
   }
   const erpIds = await listIdsConsistently(side, state, expected, report);
   const readIds = await listReadIds(ctx, prepared.schema, state);
@@ -142,8 +142,15 @@ export async function compareWithErp(
     vanishedCount: vanished.length,
   };
   const message = `The ERP counts ${expected} records, and ${read} were read. Every id was compared: ${missing.length} fetched by id, ${vanished.length} deleted in the meantime`;
-  return { missing, check: { check: 'count', passed: true, message, facts } };
+  return { missing, check: passed('count', message, facts) };
 }
+
+export const passed = (check: string, message: string, facts: RunProofCheck['facts']): RunProofCheck => ({
+  check,
+  passed: true,
+  message,
+  facts,
+});
 
 export const pagesMessage = (pages: unknown): string =>
   pages === 1
@@ -158,12 +165,8 @@ export function provePages(state: RunState): RunProofCheck {
       `The ERP did not mark the last of ${state.counters.pages} pages as the last`,
       'Run the sync again.',
     );
-  return {
-    check: 'pages',
-    passed: true,
-    message: pagesMessage(state.counters.pages),
-    facts: { pages: state.counters.pages },
-  };
+  const { pages } = state.counters;
+  return passed('pages', pagesMessage(pages), { pages });
 }
 
 /** Throws `ProofFailed` `STAGED_MISMATCH` unless every record that was read is staged or rejected. */
@@ -182,12 +185,8 @@ export async function proveStaged(ctx: TenantCtx, schema: string, state: RunStat
       "Run the sync again; if it fails again, check the service's log.",
     );
   }
-  return {
-    check: 'staged',
-    passed: true,
-    message: `Each of the ${staged + rejected} records read is staged or rejected`,
-    facts: { staged, rejected },
-  };
+  const message = `Each of the ${staged + rejected} records read is staged or rejected`;
+  return passed('staged', message, { staged, rejected });
 }
 
 /** Lists the fields whose values were not read or not taken over, so that none is dropped silently. */
@@ -229,12 +228,5 @@ export async function proveVolume(
   const isWithin =
     fetched >= Math.floor(low * volumeBand.below) && fetched <= high * volumeBand.above + volumeBand.slack;
   const message = `${fetched} records were read; the last ${before.length} runs read between ${low} and ${high}`;
-  return [
-    {
-      check: 'volume',
-      passed: true,
-      message,
-      facts: { fetched, low, high, level: isWithin ? 'info' : 'warning' },
-    },
-  ];
+  return [passed('volume', message, { fetched, low, high, level: isWithin ? 'info' : 'warning' })];
 }

@@ -14,6 +14,7 @@ import {
   isEqual,
   requestTotals,
 } from '../prove/line-totals.ts';
+import { passed } from '../prove/run-proof.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
 import { listChanges, proveListed, withRepeatedHour } from './listed-changes.ts';
@@ -157,5 +158,5 @@ export function describeLineProof(reading: RunReadContext, state: RunState): Run
         ]),
   ];
   const facts = { records, reread, compared, changed, changedRead, scanned, scanRead };
-  return [{ check: 'lines', passed: true, message: parts.join('. '), facts }];
+  return [passed('lines', parts.join('. '), facts)];
 }

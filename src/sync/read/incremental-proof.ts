@@ -1,6 +1,6 @@
 // What an incremental run says it compared, check by check: which records, which of their fields, no more.
 import type { RunPlan, RunState } from '../../warehouse/run-state-row.ts';
-import { pagesMessage } from '../prove/run-proof.ts';
+import { pagesMessage, passed } from '../prove/run-proof.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
 import type { RunReadContext } from '../stage/read-context.ts';
 
@@ -16,13 +16,6 @@ function nameFields(fields: Facts[string] | undefined): string {
   const named = names.slice(0, maxNamed).join(', ');
   return more <= 0 ? named : `${named} and ${more} more ${more === 1 ? 'field' : 'fields'}`;
 }
-
-const passed = (check: string, message: string, facts: Readonly<Record<string, unknown>>): RunProofCheck => ({
-  check,
-  passed: true,
-  message,
-  facts,
-});
 
 function describeChanged({ facts, since }: RunPlan): RunProofCheck {
   const { changed = {} } = facts;
