@@ -93,10 +93,7 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
 const keyIdSql = (column: string): string => `split_part(${column}, '.', 1)`;
 
 /** The number of values in the column by the id of the key that encrypted them. */
-export async function countByKey(
-  owner: Knex,
-  { table, column }: EncryptedColumn,
-): Promise<Map<string, number>> {
+export async function countByKey(owner: Knex, { table, column }: EncryptedColumn) {
   const { rows } = await owner.raw<{ rows: { key_id: string; count: number }[] }>(
     `select ${keyIdSql(column)} as key_id, count(*)::int as count from ${table} where ${column} is not null group by 1 order by 1`,
   );

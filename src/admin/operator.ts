@@ -19,10 +19,7 @@ export const organizationOption = option(z.string().min(1), 'slug or id', 'the o
 export type NamedOrganization = { id: string; slug: string; name: string };
 
 /** Rejects with RefusedCommand when no organization has this slug or id, or when it is being deleted. */
-export async function getNamedOrganization(
-  { owner }: Pick<Admin, 'owner'>,
-  slugOrId: string,
-): Promise<NamedOrganization> {
+export async function getNamedOrganization({ owner }: Pick<Admin, 'owner'>, slugOrId: string) {
   const row = await owner('organizations')
     .where(isId(slugOrId) ? { id: slugOrId } : { slug: slugOrId })
     .whereNull('deleting_since')

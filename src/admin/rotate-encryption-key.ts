@@ -99,8 +99,7 @@ async function findLeft({ owner, ctx: { keyring } }: Admin): Promise<Left[]> {
 
 const plural = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`;
 
-const withoutKey = ({ owner, ctx }: Admin): Promise<string[]> =>
-  findProcessesWithoutKey(owner, ctx.keyring.fingerprints[0]);
+const withoutKey = ({ owner, ctx }: Admin) => findProcessesWithoutKey(owner, ctx.keyring.fingerprints[0]);
 
 /** Rejects with RefusedCommand when a running process lacks the new key. */
 async function assertKeyEverywhere({ owner, ctx: { clock, keyring } }: Admin): Promise<void> {

@@ -7,8 +7,7 @@ export function textTable(rows: readonly Readonly<Record<string, Cell>>[]): stri
   const [first] = rows;
   if (first === undefined) return '';
   const names = Object.keys(first);
-  const formatCell = (cell: Cell | undefined): string =>
-    cell === null || cell === undefined ? '-' : String(cell);
+  const formatCell = (cell: Cell | undefined) => (cell === null || cell === undefined ? '-' : String(cell));
   const columns = names.map((name) => ({
     name,
     right: rows.every((row) => typeof row[name] === 'number'),

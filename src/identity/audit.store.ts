@@ -36,11 +36,7 @@ export const systemAuthor = (organizationId: string, kind: 'system' | 'operator'
  * Inserts an audit row, and records the write under the request's Idempotency-Key if it has one. Rejects with
  * 503 when another request has taken over that key; the transaction must then roll back.
  */
-export async function writeAudit(
-  tx: Tx,
-  ctx: Author,
-  ...[action, [type, id], changes = {}]: AuditEntry
-): Promise<void> {
+export async function writeAudit(tx: Tx, ctx: Author, ...[action, [type, id], changes = {}]: AuditEntry) {
   const { user, credential } = ctx.principal;
   await tx('audit_log').insert({
     id: createId(),

@@ -29,11 +29,7 @@ import {
 export const unauthorized = (): AppError => new AppError('UNAUTHORIZED', 'Missing or invalid authentication');
 
 /** The permissions of a role: those of a built-in role are in the code, those of a custom role in its row. */
-export function permissionsOfRole(role: {
-  name: string;
-  builtIn: boolean;
-  permissions: readonly string[];
-}): readonly Permission[] {
+export function permissionsOfRole(role: { name: string; builtIn: boolean; permissions: readonly string[] }) {
   if (role.builtIn) return builtInRoles[role.name as BuiltInRole] ?? [];
   return role.permissions.filter(isRolePermission);
 }

@@ -162,10 +162,7 @@ type Discovered = {
 };
 
 /** The provider's metadata; concurrent callers share one discovery, which rejects with 503 when it fails. */
-function createDiscovery(
-  ctx: ProviderCtx,
-  registration: ProviderClient,
-): () => Promise<client.Configuration> {
+function createDiscovery(ctx: ProviderCtx, registration: ProviderClient) {
   let cached: Discovered | undefined;
   return async () => {
     // The library reads this machine's clock; it takes the difference to the database's clock as an option.

@@ -12,11 +12,7 @@ import type { User } from './users.store.ts';
 export type Session = { readonly id: string; readonly user: User; readonly organizationId: string | null };
 
 /** A transaction that row-level security restricts to one person's own rows. Rejects when `work` rejects. */
-export function inUserTransaction<T>(
-  ctx: Pick<Ctx, 'db'>,
-  userId: string,
-  work: (tx: Tx) => Promise<T>,
-): Promise<T> {
+export function inUserTransaction<T>(ctx: Pick<Ctx, 'db'>, userId: string, work: (tx: Tx) => Promise<T>) {
   return ctx.db.control.transaction(async (tx) => {
     await tx.raw("select set_config('portal.user_id', ?, true)", [userId]);
     return work(tx);

@@ -219,12 +219,7 @@ async function auditSession(
  * Ends the sessions that the browser still has, so that no token outlives a new sign-in, and creates one with
  * a new token, in the person's organization if there is exactly one. Returns the token.
  */
-export async function startSession(
-  ctx: Ctx,
-  user: User,
-  held: readonly string[],
-  visitor: ClientInfo,
-): Promise<string> {
+export async function startSession(ctx: Ctx, user: User, held: readonly string[], visitor: ClientInfo) {
   await signOut(ctx, held, visitor);
   const memberships = await findMemberships(ctx, user.id);
   const organizationId = memberships.length === 1 ? (memberships[0]?.organization.id ?? null) : null;
@@ -249,8 +244,7 @@ export type DemoPerson = {
   readonly businessTime?: () => Date;
 };
 
-const ensureDemoUser = (ctx: Ctx, person: DemoPerson): Promise<User> =>
-  registerRecipient(ctx, { ...person, id: null });
+const ensureDemoUser = (ctx: Ctx, person: DemoPerson) => registerRecipient(ctx, { ...person, id: null });
 
 /** The person's organization: undefined while the demo is first set up. Creates the person if necessary. */
 export const findDemoSlug = async (ctx: Ctx, person: DemoPerson): Promise<string | undefined> =>

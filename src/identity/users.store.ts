@@ -95,10 +95,7 @@ export async function registerRecipient(
 }
 
 /** The owner who has been longest in this organization, or in the oldest one. */
-export async function findFirstOwner(
-  ctx: LookupCtx,
-  organizationId: string | null,
-): Promise<User | undefined> {
+export async function findFirstOwner(ctx: LookupCtx, organizationId: string | null) {
   const { rows } = await ctx.db.control.raw<{ rows: User[] }>('select * from find_first_owner(?)', [
     organizationId,
   ]);

@@ -85,7 +85,7 @@ ${smallLink === undefined ? '' : smallLinkHtml(smallLink, accent)}
 
 function toText({ title, code, paragraphs, table, action, notes = [], smallLink }: MailContent): string {
   const records = table === undefined ? [] : [recordTableText(table)];
-  const link = (given: MailContent['action']): string[] =>
+  const link = (given: MailContent['action']) =>
     given === undefined ? [] : [`${given.label}:\n${given.url}`];
   const small = [...notes, ...link(smallLink)];
   return `${[title, ...(code === undefined ? [] : [code]), ...paragraphs, ...records, ...link(action), ...(small.length > 0 ? ['-- '] : []), ...small].join('\n\n')}\n`;

@@ -51,12 +51,7 @@ export const findMailId = async (tx: Tx, organizationId: string, messageId: stri
   )?.id;
 
 /** Counts the mails queued in the last 24 hours, whatever their status, and no further than `max`. */
-export async function countMailsInLastDay(
-  tx: Tx,
-  organizationId: string,
-  kind: string,
-  max: number,
-): Promise<number> {
+export async function countMailsInLastDay(tx: Tx, organizationId: string, kind: string, max: number) {
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
     `select count(*)::int as count from (
        select from outgoing_mails where organization_id = ? and created_at > now() - interval '24 hours' and kind = ? limit ?) m`,

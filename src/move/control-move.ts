@@ -56,9 +56,7 @@ async function assertNoneElsewhere({ source, names }: Databases): Promise<void> 
 }
 
 /** Rejects what is no pair of this move. Returns the id of the move, of a new one if there is none yet. */
-async function findOrCreateMove(
-  databases: Databases,
-): Promise<{ id: string; isLeft: boolean; isDone: boolean }> {
+async function findOrCreateMove(databases: Databases) {
   const { source, target, names } = databases;
   const [left, arrived] = [await findMove(source, 'from'), await findMove(target, 'to')];
   if (left?.isDone === true && left.id !== arrived?.id)
@@ -179,10 +177,7 @@ export async function moveControl(databases: Databases, pace: Pace): Promise<num
 }
 
 /** Ends the pause of a move that doesn't count yet. Rejects with CannotMove when it does. */
-export async function cancelControlMove({
-  source,
-  names,
-}: Pick<Databases, 'source' | 'names'>): Promise<boolean> {
+export async function cancelControlMove({ source, names }: Pick<Databases, 'source' | 'names'>) {
   const { rows } = await source.query<{ id: string }>(
     "delete from control_moves where side = 'from' and moved_at is null returning id",
   );

@@ -28,10 +28,7 @@ export async function beginCopy(client: ClientBase): Promise<void> {
 }
 
 /** The number of rows and two sums of hashes over all values, whatever the order of the rows. */
-async function readChecksum(
-  client: ClientBase,
-  table: CopiedTable,
-): Promise<{ rows: number; checksum: string }> {
+async function readChecksum(client: ClientBase, table: CopiedTable) {
   const { rows } = await client.query<{ rows: string; checksum: string }>(
     `select count(*) as rows, concat_ws(' ', coalesce(sum(hashtextextended(r.line, 0)::numeric), 0), coalesce(sum(hashtextextended(r.line, 1)::numeric), 0)) as checksum
      from (select row(${buildColumnList(table)})::text as line from ${quoteTable(table)}) as r`,

@@ -11,11 +11,7 @@ const ttlMs = 5_000;
 const maxBytes = 1024 * 1024;
 
 /** The returned function resolves with undefined when the query fails; it never rejects. */
-export function createDatabaseStats(
-  pool: Pick<Pool, 'query'>,
-  clock: Pick<Clock, 'monotonicMs'>,
-  log: Log,
-): () => Promise<readonly DatabaseStat[] | undefined> {
+export function createDatabaseStats(pool: Pick<Pool, 'query'>, clock: Pick<Clock, 'monotonicMs'>, log: Log) {
   const stats = createCache<readonly DatabaseStat[]>({
     maxBytes,
     ttl: { clock, ms: ttlMs, joinsSlowReads: true },

@@ -74,8 +74,7 @@ const ProviderProblem = z.enum(['not_signed_in', 'not_verified']);
 export type ProviderProblem = z.output<typeof ProviderProblem>;
 const SignInQuery = z.object({ problem: ProviderProblem.nullable().catch(null) }).extend(Returning.shape);
 
-const findProviderLabel = async ({ ctx }: At): Promise<string | null> =>
-  (await findPortalProvider(ctx))?.label ?? null;
+const findProviderLabel = async ({ ctx }: At) => (await findPortalProvider(ctx))?.label ?? null;
 
 export async function showSignIn(at: At): Promise<void> {
   const portal = await getPortal(at.ctx);

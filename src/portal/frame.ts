@@ -47,8 +47,7 @@ export function plainFrame({ site, req, files, offer, branding }: Around): Frame
   };
 }
 
-const viewAsUntil = ({ session }: SignedIn): string | null =>
-  session.viewer_id === null ? null : session.ends_at;
+const viewAsUntil = ({ session }: SignedIn) => (session.viewer_id === null ? null : session.ends_at);
 
 export function visitorFrame(
   around: Around,

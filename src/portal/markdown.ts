@@ -3,8 +3,7 @@
 import { Marked, type Tokens } from 'marked';
 import { escapeHtml } from '../core/text/escape-html.ts';
 
-const isSafe = (address: string): boolean =>
-  /^(?:https?:|mailto:)/i.test(address) || !/[:\\]|^\/\//.test(address);
+const isSafe = (address: string) => /^(?:https?:|mailto:)/i.test(address) || !/[:\\]|^\/\//.test(address);
 
 export type SafeHtml = { readonly html: string; readonly pictures: readonly string[] };
 

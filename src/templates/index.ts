@@ -52,10 +52,7 @@ async function runTask(organizationId: string, task: TemplateTask): Promise<Task
  * The syntax errors of the texts, each with its line; a text longer than allowed is not parsed. Rejects with
  * 503 `unavailable` when too many tasks wait for the thread.
  */
-export async function checkTemplate(
-  organizationId: string,
-  parts: TemplateParts,
-): Promise<readonly TemplateProblem[]> {
+export async function checkTemplate(organizationId: string, parts: TemplateParts) {
   const { problems } = await runTask(organizationId, { kind: 'check', parts });
   return problems;
 }
@@ -85,9 +82,7 @@ async function render<Name extends string>(
  * The rendered texts by the names of their parts. A missing variable renders as empty. Rejects with
  * TemplateError when a part can't be rendered, with 503 `unavailable` when too many tasks wait.
  */
-export async function renderTemplate<Name extends string>(
-  request: RenderRequest<Name>,
-): Promise<Readonly<Record<Name, string>>> {
+export async function renderTemplate<Name extends string>(request: RenderRequest<Name>) {
   const { texts, problems } = await render(request, false);
   if (problems.length > 0) throw new TemplateError(problems);
   return texts as Readonly<Record<Name, string>>;

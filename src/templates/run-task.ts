@@ -41,11 +41,7 @@ const parseData = (json: string): object =>
     typeof value === 'number' && context?.source !== undefined ? parseNumber(context.source) : value,
   ) as object;
 
-function renderPart(
-  part: string,
-  task: RenderTask,
-  strict: boolean,
-): { text: string; problems: TemplateProblem[] } {
+function renderPart(part: string, task: RenderTask, strict: boolean) {
   const { source, as } = task.parts[part] ?? { source: '', as: 'text' };
   const engine = createEngine({
     as: as === 'html' ? 'html' : 'text',
@@ -87,5 +83,4 @@ function render(task: RenderTask): TaskResult {
   return { texts, problems: distinct(problems) };
 }
 
-export const runTask = (task: TemplateTask): TaskResult =>
-  task.kind === 'check' ? check(task.parts) : render(task);
+export const runTask = (task: TemplateTask) => (task.kind === 'check' ? check(task.parts) : render(task));

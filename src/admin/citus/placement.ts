@@ -41,10 +41,7 @@ export async function listWarehouseNodes(owner: Knex): Promise<WarehouseNode[]> 
 }
 
 /** Asked by the server of `owner`; `node` is one of its cluster, or this server without Citus. */
-export async function nodeResponds(
-  owner: Knex,
-  { host, port }: Pick<WarehouseNode, 'host' | 'port'>,
-): Promise<boolean> {
+export async function nodeResponds(owner: Knex, { host, port }: Pick<WarehouseNode, 'host' | 'port'>) {
   const { rows } = await owner.raw<{ rows: { responds: boolean }[] }>(
     'select warehouse_node_responds(?, ?::integer) as responds',
     [host, port],

@@ -13,11 +13,7 @@ const checkTimeoutMs = 60_000;
 /** Longer than `checkTimeoutMs`. */
 const leaseMs = 75_000;
 
-async function findProblem(
-  ctx: ReadingCtx & TenantCtx,
-  row: AgentRow,
-  stopping: AbortSignal,
-): Promise<string | null> {
+async function findProblem(ctx: ReadingCtx & TenantCtx, row: AgentRow, stopping: AbortSignal) {
   const timeout = AbortSignal.timeout(checkTimeoutMs);
   try {
     return await findAgentProblem(ctx, row, AbortSignal.any([stopping, timeout]));

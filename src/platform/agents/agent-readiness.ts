@@ -41,11 +41,7 @@ const Resources = z.looseObject({ resources: z.array(z.looseObject({ resource: z
 /** Limit per tool call, far above what names and one record per resource need. */
 const maxCharacters = 10_000_000;
 
-async function findVersionProblem(
-  ctx: ReadingCtx & TenantCtx,
-  version: string,
-  signal: AbortSignal,
-): Promise<string | null> {
+async function findVersionProblem(ctx: ReadingCtx & TenantCtx, version: string, signal: AbortSignal) {
   const tools = createVersionTools(getRecordTools(ctx), ctx, { version, reads: fullAccess, maxCharacters });
   const call = async (name: string, input: object): Promise<string> =>
     (await tools.find((tool) => tool.name === name)?.run(input)) ?? '';
@@ -65,11 +61,7 @@ async function findVersionProblem(
 }
 
 /** Null when the agent is ready. Throws unexpected errors, and the signal's reason when it is aborted. */
-export async function findAgentProblem(
-  ctx: ReadingCtx & TenantCtx,
-  agent: Named,
-  signal: AbortSignal,
-): Promise<string | null> {
+export async function findAgentProblem(ctx: ReadingCtx & TenantCtx, agent: Named, signal: AbortSignal) {
   return (
     (await inTransaction(ctx, (tx) => findConfigurationProblem(tx, ctx, agent))) ??
     (await findModelProblem(ctx, agent.model, signal)) ??

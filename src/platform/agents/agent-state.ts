@@ -22,5 +22,4 @@ export const nextState = (status: AgentStatus, event: AgentEvent): AgentStatus |
   transitions[status][event];
 
 /** Whether a check is due or running. */
-export const isBeingChecked = (status: AgentStatus): boolean =>
-  status === 'provisioning' || status === 'restarting';
+export const isBeingChecked = (status: AgentStatus) => status === 'provisioning' || status === 'restarting';

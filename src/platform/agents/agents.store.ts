@@ -56,23 +56,14 @@ export const findAgent = async (tx: Tx, organizationId: string, id: string): Pro
   (await selectAgents(tx, organizationId).where('a.id', id).first()) as AgentRow | undefined;
 
 type Columns = Pick<AgentRow, 'name' | 'description' | 'instructions' | 'model' | 'api_version'>;
-export async function insertAgent(
-  tx: Tx,
-  organizationId: string,
-  row: Columns & Pick<AgentRow, 'id'>,
-): Promise<void> {
+export async function insertAgent(tx: Tx, organizationId: string, row: Columns & Pick<AgentRow, 'id'>) {
   await tx('agents').insert({ ...row, organization_id: organizationId });
   await requestCheck(tx, organizationId, row.id);
 }
 /** A check in progress no longer counts. */
 const requestCheck = (tx: Tx, organizationId: string, id: string): Promise<void> =>
   rescheduleJob(tx, { kind: 'agent_checks', organizationId, key: id }, 0);
-export const updateAgent = (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  change: Partial<Columns>,
-): Promise<number> =>
+export const updateAgent = async (tx: Tx, organizationId: string, id: string, change: Partial<Columns>) =>
   tx('agents')
     .where({ organization_id: organizationId, id })
     .update({ ...change, updated_at: tx.fn.now() });
@@ -104,11 +95,7 @@ export async function updateAgentState(
 }
 
 /** Undefined when no version has this label. */
-export async function findVersionStatus(
-  tx: Tx,
-  organizationId: string,
-  version: string,
-): Promise<string | undefined> {
+export async function findVersionStatus(tx: Tx, organizationId: string, version: string) {
   const row = await tx('api_schemas')
     .where({ organization_id: organizationId, version })
     .whereLike('version', 'v%')

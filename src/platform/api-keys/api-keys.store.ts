@@ -136,11 +136,7 @@ export const actsFor = (key: ApiKeyRow, userId: string): boolean =>
   key.user_id === userId ? key.status === 'active' : !key.has_expired;
 
 /** Keys that act for this person, newest first, without locks. */
-export const listActiveKeys = async (
-  tx: Tx,
-  organizationId: string,
-  userId: string,
-): Promise<ApiKeyRow[]> => {
+export const listActiveKeys = async (tx: Tx, organizationId: string, userId: string) => {
   const keys = (await selectKeys(tx, organizationId, userId).orderBy(
     newestFirst('k.created_at', 'k.id'),
   )) as ApiKeyRow[];

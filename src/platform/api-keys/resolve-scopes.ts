@@ -245,8 +245,7 @@ function resolveRows(
   return { recordType, conditions: resolved };
 }
 
-const formatVersions = (targets: readonly ScopeTarget[]): string =>
-  targets.map(({ version }) => version).join(', ');
+const formatVersions = (targets: readonly ScopeTarget[]) => targets.map(({ version }) => version).join(', ');
 
 /** Named versions to which the scope would not apply. */
 function reportInapplicable(at: string, name: string, others: readonly ScopeTarget[], report: Report) {
@@ -261,8 +260,7 @@ function reportUnscopable(
   { name, targets, within = unlimitedLayer }: Wanted,
   report: Report,
 ): void {
-  const isVisible = (field: string): boolean =>
-    allowsField({ layers: [within], unmasked: false }, name, field);
+  const isVisible = (field: string) => allowsField({ layers: [within], unmasked: false }, name, field);
   const scopable = (targets[0]?.endpoint.fields ?? [])
     .filter((field) => field.scopable === true)
     .map((field) => field.name);

@@ -11,11 +11,7 @@ export type ScopeTarget = {
 };
 
 /** The endpoints with these names in all versions, drafts and retired ones included, newest version first. */
-export async function listScopeTargets(
-  tx: Tx,
-  organizationId: string,
-  names: readonly string[],
-): Promise<ScopeTarget[]> {
+export async function listScopeTargets(tx: Tx, organizationId: string, names: readonly string[]) {
   const { rows } = await tx.raw<{ rows: ScopeTarget[] }>(
     `select s.version, s.status, e as endpoint, s.bindings -> (e ->> 'recordType') as binding
      from api_schemas s, jsonb_array_elements(s.endpoints) e

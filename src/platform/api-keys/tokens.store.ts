@@ -2,11 +2,7 @@
 import type { Tx } from '../../db/transaction.ts';
 
 /** The stored hash of the key's current secret. */
-export async function readSecretHash(
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<Buffer | undefined> {
+export async function readSecretHash(tx: Tx, organizationId: string, id: string) {
   const row = await tx('api_keys')
     .where({ organization_id: organizationId, id })
     .first<{ secret_hash: Buffer } | undefined>('secret_hash');

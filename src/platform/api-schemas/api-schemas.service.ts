@@ -13,7 +13,6 @@ import {
   findPredecessor,
   isVersionLabel,
   readAvailable,
-  type VersionChange,
   validateDocument,
 } from '../../public/index.ts';
 import { assertQuota } from '../quotas.ts';
@@ -46,12 +45,7 @@ export const apiSchemaView = (row: store.ApiSchemaRow) => ({
 });
 
 /** Throws 404 for an unknown version. `lock`: FOR UPDATE. */
-export async function getApiSchemaRow(
-  tx: Tx,
-  ctx: TenantCtx,
-  id: string,
-  lock = false,
-): Promise<store.ApiSchemaRow> {
+export async function getApiSchemaRow(tx: Tx, ctx: TenantCtx, id: string, lock = false) {
   const row = await store.findSchema(tx, ctx.organizationId, id, lock);
   if (row === undefined || !isVersionLabel(row.version)) throw notFound('API schema');
   return row;
@@ -200,11 +194,7 @@ type Content = Pick<store.ApiSchemaRow, 'endpoints' | 'bindings'>;
 const resolveBindings = (row: Content, available: Available) => row.bindings ?? bindDocument(row, available);
 
 /** Changes for callers from `other` to `row`; empty without `other`. */
-export function changesBetween(
-  row: Content,
-  other: Content | undefined,
-  available: Available,
-): VersionChange[] {
+export function changesBetween(row: Content, other: Content | undefined, available: Available) {
   if (other === undefined) return [];
   return compareVersions(
     { endpoints: other.endpoints, bindings: resolveBindings(other, available) },

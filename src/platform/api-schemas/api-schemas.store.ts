@@ -70,12 +70,7 @@ export function listSchemas(tx: Tx, organizationId: string, page: PageQuery, { q
   return readPage<ApiSchemaRow>(query, page);
 }
 
-export const findSchema = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  lock = false,
-): Promise<ApiSchemaRow | undefined> => {
+export const findSchema = async (tx: Tx, organizationId: string, id: string, lock = false) => {
   const query = tx('api_schemas')
     .where({ organization_id: organizationId, id })
     .first<ApiSchemaRow | undefined>(...columns);
@@ -193,10 +188,7 @@ export const setStatus = (
     });
 
 /** Published, deprecated, being published, or retired less than a day ago (that can be undone). */
-export const listVersionsNeedingIndexes = (
-  tx: Tx,
-  organizationId: string,
-): Promise<Pick<ApiSchemaRow, 'endpoints' | 'bindings'>[]> =>
+export const listVersionsNeedingIndexes = async (tx: Tx, organizationId: string) =>
   tx('api_schemas')
     .where('organization_id', organizationId)
     .whereRaw(
@@ -255,11 +247,7 @@ export async function listEndpointsOfRecordType(
 }
 
 /** Published and deprecated versions with the sources of this record type that they use. */
-export async function listVersionSources(
-  tx: Tx,
-  organizationId: string,
-  recordType: string,
-): Promise<{ version: string; sources: string[] }[]> {
+export async function listVersionSources(tx: Tx, organizationId: string, recordType: string) {
   const { rows } = await tx.raw<{ rows: { version: string; sources: string[] }[] }>(
     `select s.version, array_agg(distinct f ->> 'source') as sources
      from api_schemas s, jsonb_array_elements(s.endpoints) e, jsonb_array_elements(e -> 'fields') f

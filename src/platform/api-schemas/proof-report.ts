@@ -1,6 +1,5 @@
 // Turns measured reads of a version into warnings (slow) and problems (slower than the read timeout). Pure.
 import type { DefinitionProblem, EndpointDefinition, GroupDefinition, Proof } from '../../public/index.ts';
-import type { ProofSummary } from './api-schemas.schemas.ts';
 
 type Pair = Proof['pairs'][number];
 type Read = Pick<Pair, 'resource' | 'filter' | 'scope' | 'group' | 'sort' | 'order'> & {
@@ -57,11 +56,7 @@ export const sortSlowestFirst = (pairs: Proof['pairs']): Pair[] =>
   [...pairs].sort((a, b) => computeSlowestMs(b) - computeSlowestMs(a));
 
 /** Summary with a warning for each read slower than `warnMs`, slowest first. */
-export function summarizeProof(
-  proof: Proof,
-  endpoints: readonly EndpointDefinition[],
-  warnMs: number,
-): ProofSummary {
+export function summarizeProof(proof: Proof, endpoints: readonly EndpointDefinition[], warnMs: number) {
   const reads = proof.pairs
     .flatMap(({ trials, ...pair }) => trials.map((trial) => ({ ...pair, ...trial })))
     .sort((a, b) => b.ms - a.ms);

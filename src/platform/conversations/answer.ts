@@ -267,12 +267,7 @@ const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: E
  * (`access_lost`) when the asker may no longer read records. Resolves with the message as it was saved,
  * undefined when the conversation was deleted meanwhile.
  */
-export const answerMessage = (
-  ctx: RequestCtx,
-  started: StartedAnswer,
-  gone: AbortSignal,
-  onEvent: OnEvent,
-): Promise<MessageRow | undefined> =>
+export const answerMessage = (ctx: RequestCtx, started: StartedAnswer, gone: AbortSignal, onEvent: OnEvent) =>
   ctx.work.track('answers', async (stopping) => {
     const draft: Draft = { content: '', calls: [] };
     const [lost, denied] = [new AbortController(), new AbortController()];

@@ -107,11 +107,7 @@ function answeredView(row: MessageRow | undefined): { message: Message } {
 }
 
 /** Waits for the answer. Throws as `startAnswer`, and 404 when the conversation is deleted meanwhile. */
-export async function createMessage(
-  ctx: RequestCtx,
-  id: string,
-  content: string,
-): Promise<{ message: Message }> {
+export async function createMessage(ctx: RequestCtx, id: string, content: string) {
   const started = await startAnswer(ctx, id, content);
   return answeredView(await answerMessage(ctx, started, ctx.disconnected, async () => undefined));
 }
@@ -120,12 +116,7 @@ export async function createMessage(
  * Like `createMessage`, sending events while the answer is generated. Returns the answer even when the client
  * disconnected. Throws as `createMessage`.
  */
-export async function streamMessage(
-  ctx: RequestCtx,
-  id: string,
-  content: string,
-  channel: EventChannel,
-): Promise<{ message: Message }> {
+export async function streamMessage(ctx: RequestCtx, id: string, content: string, channel: EventChannel) {
   const started = await startAnswer(ctx, id, content);
   const ignoreDisconnect = (sent: Promise<void>): Promise<void> =>
     sent.catch((error: unknown) => {

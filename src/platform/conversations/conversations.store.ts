@@ -55,12 +55,7 @@ export const deleteConversation = (tx: Tx, owner: ConversationOwner, id: string)
     .delete();
 
 /** Sets the time of the last message, and the title when there is none yet. */
-export const recordMessageTime = (
-  tx: Tx,
-  owner: ConversationOwner,
-  id: string,
-  title: string,
-): Promise<number> =>
+export const recordMessageTime = async (tx: Tx, owner: ConversationOwner, id: string, title: string) =>
   tx('conversations')
     .where({ ...own(owner), id })
     .update({

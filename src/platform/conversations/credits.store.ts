@@ -63,12 +63,7 @@ export const reserveCredits = (
   });
 
 /** False when this process no longer owns the answer. */
-export async function renewAnswerLease(
-  tx: Tx,
-  organizationId: string,
-  messageId: string,
-  leaseMs: number,
-): Promise<boolean> {
+export async function renewAnswerLease(tx: Tx, organizationId: string, messageId: string, leaseMs: number) {
   const renewed = await tx('running_answers')
     .where({ organization_id: organizationId, message_id: messageId })
     .update({ lease_until: tx.raw('clock_timestamp() + make_interval(secs => ?)', [leaseMs / 1_000]) });
@@ -78,12 +73,7 @@ export async function renewAnswerLease(
 type Spent = { readonly credits: number; readonly inputTokens: number; readonly outputTokens: number };
 
 /** Releases the reservation and enters the spent credits. False when another process has done so already. */
-export async function chargeCredits(
-  tx: Tx,
-  organizationId: string,
-  answer: RunningAnswer,
-  spent: Spent,
-): Promise<boolean> {
+export async function chargeCredits(tx: Tx, organizationId: string, answer: RunningAnswer, spent: Spent) {
   const released = await tx('running_answers')
     .where({ organization_id: organizationId, message_id: answer.messageId })
     .delete();

@@ -39,10 +39,7 @@ function rightsOfKey(
   return { permissions, access: { layers: [unlimitedLayer], unmasked } };
 }
 
-async function findRights(
-  tx: Tx,
-  { organizationId, principal: { user, credential } }: RequestCtx,
-): Promise<Rights | undefined> {
+async function findRights(tx: Tx, { organizationId, principal: { user, credential } }: RequestCtx) {
   const role = await findRoleOfMember(tx, organizationId, user.id);
   if (role === undefined) return undefined;
   if (credential.kind === 'api-key') {

@@ -15,8 +15,7 @@ export const maxCredits = (model: string, limits: Limits): number =>
   model === offlineModelName ? 1 : creditsFor(limits);
 
 /** At most the reserved credits: providers count tokens only after a step, and any excess is not charged. */
-export const creditsToCharge = (used: Tokens, reserved: number): number =>
-  Math.min(reserved, creditsFor(used));
+export const creditsToCharge = (used: Tokens, reserved: number) => Math.min(reserved, creditsFor(used));
 
 /** Reduces both token limits in proportion when fewer credits are reserved than the maximum. */
 export function limitsForCredits(limits: Limits, reserved: number): Tokens {

@@ -132,11 +132,7 @@ async function storeQuestion(
  * Throws 404 for an unknown conversation, 422 `agent_not_running`, 422 `answer_running` while another message
  * is being answered, and 403 `credits_exhausted` or `credits_held`.
  */
-export async function startAnswer(
-  ctx: RequestCtx,
-  conversationId: string,
-  content: string,
-): Promise<StartedAnswer> {
+export async function startAnswer(ctx: RequestCtx, conversationId: string, content: string) {
   await failLostAnswers(ctx);
   const owner = { organizationId: ctx.organizationId, ownerId: ctx.principal.user.id };
   const started = await inTransaction(ctx, async (tx) => {

@@ -66,12 +66,7 @@ const checkOf = (organizationId: string, id: string) =>
   ({ kind: 'domains', organizationId, key: id }) as const;
 
 type NewRow = { id: string; hostname: string; verification_value: string };
-export async function insertDomain(
-  tx: Tx,
-  organizationId: string,
-  row: NewRow,
-  nextCheckMs: number,
-): Promise<void> {
+export async function insertDomain(tx: Tx, organizationId: string, row: NewRow, nextCheckMs: number) {
   await tx('domains').insert({ ...row, organization_id: organizationId });
   await rescheduleJob(tx, checkOf(organizationId, row.id), nextCheckMs);
 }
@@ -86,12 +81,7 @@ function missingSince(tx: Tx, { status, record }: DomainVerdict) {
  * Saves the result of a check and the time of the next one. `verified_at` keeps the time of the first
  * verification; a domain that isn't verified any more isn't primary either.
  */
-export async function saveCheck(
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  verdict: DomainVerdict,
-): Promise<void> {
+export async function saveCheck(tx: Tx, organizationId: string, id: string, verdict: DomainVerdict) {
   await rescheduleJob(tx, checkOf(organizationId, id), verdict.nextCheckMs);
   await tx('domains')
     .where({ organization_id: organizationId, id })

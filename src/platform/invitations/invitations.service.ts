@@ -46,11 +46,7 @@ const getRow = getterOf(store.findInvitation, 'Invitation');
 const lockRow = getterOf(store.lockInvitation, 'Invitation');
 
 /** Throws 422 `unknown_role`, 403 when the caller may not grant the role. */
-async function getGrantableRole(
-  tx: Tx,
-  ctx: RequestCtx,
-  reference: RoleReference,
-): Promise<store.LockedRoleRow> {
+async function getGrantableRole(tx: Tx, ctx: RequestCtx, reference: RoleReference) {
   const id = await findRoleId(tx, ctx.organizationId, reference);
   const role = id === undefined ? undefined : await store.lockRole(tx, ctx.organizationId, id);
   if (role === undefined) throw unknownRole(reference);

@@ -74,11 +74,7 @@ export const lockInvitation = (tx: Tx, organizationId: string, id: string) =>
   select(tx, organizationId).where('i.id', id).forUpdate('i').first() as Promise<InvitationRow | undefined>;
 
 /** An address's open invitation. An advisory lock keeps concurrent requests from both creating the first. */
-export async function lockOpenInvitationTo(
-  tx: Tx,
-  organizationId: string,
-  email: string,
-): Promise<InvitationRow | undefined> {
+export async function lockOpenInvitationTo(tx: Tx, organizationId: string, email: string) {
   await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
     `invitation ${organizationId} ${email}`,
   ]);
@@ -130,10 +126,7 @@ export const markAccepted = (tx: Tx, organizationId: string, id: string, userId:
     .update({ status: 'accepted', accepted_at: tx.raw('clock_timestamp()'), accepted_by: userId });
 
 /** Searches all organizations, because the caller knows only the token. */
-export async function findInvitationByToken(
-  ctx: Pick<Ctx, 'db'>,
-  hash: Buffer,
-): Promise<{ id: string; organizationId: string } | undefined> {
+export async function findInvitationByToken(ctx: Pick<Ctx, 'db'>, hash: Buffer) {
   const { rows } = await ctx.db.control.raw<{ rows: { id: string; organization_id: string }[] }>(
     'select * from find_invitation(?)',
     [hash],
@@ -152,11 +145,7 @@ export const lockRole = (tx: Tx, organizationId: string, id: string): Promise<Lo
     .first<LockedRoleRow | undefined>('id', 'name', 'built_in', 'permissions');
 
 /** The member's current role. Share lock on role and membership until the transaction ends. */
-export const lockRoleOfMember = (
-  tx: Tx,
-  organizationId: string,
-  userId: string,
-): Promise<LockedRoleRow | undefined> =>
+export const lockRoleOfMember = async (tx: Tx, organizationId: string, userId: string) =>
   tx('memberships as m')
     .join('roles as r', 'r.id', 'm.role_id')
     .where({ 'm.organization_id': organizationId, 'm.user_id': userId })
@@ -171,12 +160,7 @@ export const isMemberAddress = async (tx: Tx, organizationId: string, email: str
     .first('m.user_id')) !== undefined;
 
 /** False when the person is already a member. */
-export async function insertMembership(
-  tx: Tx,
-  organizationId: string,
-  userId: string,
-  roleId: string,
-): Promise<boolean> {
+export async function insertMembership(tx: Tx, organizationId: string, userId: string, roleId: string) {
   const { rowCount } = await tx.raw<{ rowCount: number }>(
     'insert into memberships (organization_id, user_id, role_id) values (?, ?, ?) on conflict do nothing',
     [organizationId, userId, roleId],
@@ -208,11 +192,7 @@ export const readOrganization = async (
   tx('organizations').where({ id }).first('id', 'slug', 'name');
 
 /** Queued invitations: to this address within the last hour, and of the organization within the last day. */
-export async function countInvitationMails(
-  tx: Tx,
-  organizationId: string,
-  email: string,
-): Promise<{ toAddress: number; today: number }> {
+export async function countInvitationMails(tx: Tx, organizationId: string, email: string) {
   const row = await tx('outgoing_mails')
     .where({ organization_id: organizationId, kind: 'invitation' })
     .whereRaw("created_at > now() - interval '1 day'")

@@ -125,11 +125,7 @@ export const deleteMember = (ctx: RequestCtx, userId: string, options: LeavingOp
  * The caller leaves; no permission is needed. Throws 404 when the caller is not a member, 422 `last_owner`,
  * `member_has_keys`, or for an invalid `transferTo` or `gracePeriodSeconds`.
  */
-export async function leaveOrganization(
-  ctx: CallerCtx,
-  organizationId: string,
-  options: LeavingOptions,
-): Promise<void> {
+export async function leaveOrganization(ctx: CallerCtx, organizationId: string, options: LeavingOptions) {
   const { user, credential } = ctx.caller;
   const memberships = await findMemberships(ctx, user.id);
   if (!memberships.some(({ organization }) => organization.id === organizationId))

@@ -29,10 +29,7 @@ const label = ({ slot, certificate_id: id, active }: store.CertificateRow) =>
  * `certificate_ambiguous` when the certificate that isn't active is the newer one: then either may be meant,
  * and a wrong guess would overwrite the id of the other.
  */
-function findMeant(
-  rows: readonly store.CertificateRow[],
-  certificateId: string,
-): store.CertificateRow | undefined {
+function findMeant(rows: readonly store.CertificateRow[], certificateId: string) {
   const found =
     rows.find(({ certificate_id: id }) => id === certificateId) ??
     rows.find(({ certificate_id: id }) => id === null);

@@ -40,12 +40,7 @@ function computeState(row: SyncRow, { heldDeletions, staleFields, rejectedRecord
  * Why the sync is paused, or what was wrong with its last run. Runs that earlier releases stored have `{id}`
  * in their fix for the id of the sync.
  */
-export function toProblem({
-  id,
-  enabled,
-  paused_reason: paused,
-  ended_error: error,
-}: SyncRow): SyncOverview['problem'] {
+export function toProblem({ id, enabled, paused_reason: paused, ended_error: error }: SyncRow) {
   const problem = enabled ? (paused ?? error) : null;
   return problem && { code: problem.code, message: problem.message, fix: problem.fix.replaceAll('{id}', id) };
 }

@@ -131,11 +131,7 @@ function parseSecrets({ provider, secrets }: PayConfigInput, hasStoredSecrets: b
  * The stored account that the secrets belong to: the one whose newest payment the provider finds with them,
  * else one without payments. Undefined when the secrets belong to another account at the provider.
  */
-async function findMatchingAccount(
-  ctx: RequestCtx,
-  accounts: readonly PayAccountRow[],
-  secrets: unknown,
-): Promise<PayAccountRow | undefined> {
+async function findMatchingAccount(ctx: RequestCtx, accounts: readonly PayAccountRow[], secrets: unknown) {
   const unused: PayAccountRow[] = [];
   for (const account of accounts) {
     const sessionId = await inTransaction(ctx, (tx) => findNewestSession(tx, ctx.organizationId, account.id));

@@ -136,11 +136,7 @@ const findOwn = async (tx: Tx, ctx: TenantCtx, customers: readonly string[], id:
 };
 
 /** Throws 404 for a payment of another customer. */
-export const getVisitorPayment = (
-  ctx: TenantCtx,
-  customers: readonly string[],
-  id: string,
-): Promise<VisitorPayment> =>
+export const getVisitorPayment = (ctx: TenantCtx, customers: readonly string[], id: string) =>
   inTransaction(ctx, async (tx) => {
     const [payment] = await toVisitorPayments(tx, ctx, [await findOwn(tx, ctx, customers, id)]);
     return orNotFound(payment, 'Payment');
@@ -174,11 +170,7 @@ export const checkVisitorPayment = (ctx: TenantCtx, customers: readonly string[]
  * Ends a payment that nobody has paid, so that its invoices can be paid again; one that was paid meanwhile stays so.
  * Throws 404 for a payment of another customer, and 503 when the provider doesn't respond.
  */
-export async function endVisitorPayment(
-  ctx: TenantCtx,
-  customers: readonly string[],
-  id: string,
-): Promise<void> {
+export async function endVisitorPayment(ctx: TenantCtx, customers: readonly string[], id: string) {
   const payment = await inTransaction(ctx, (tx) => findOwn(tx, ctx, customers, id));
   if (payment.status !== 'PENDING' || payment.session_id === null) return;
   try {

@@ -191,10 +191,7 @@ function addColumn(fields: ReturnType<typeof createFields>, name: string, column
 }
 
 /** The record type of the customers: that whose own id is one, or that to which a customer field refers. */
-export function findCustomerType(
-  { people, records }: PortalSettings,
-  available: Available,
-): string | undefined {
+export function findCustomerType({ people, records }: PortalSettings, available: Available) {
   const own = people.find(({ customerField }) => customerField === 'id')?.recordType;
   if (own !== undefined) return own;
   return [...people, ...records]

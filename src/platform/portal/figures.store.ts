@@ -29,9 +29,5 @@ export const releaseFigures = (tx: Tx, organizationId: string, revision: number)
     figures_due_at: tx.raw("clock_timestamp() + interval '1 minute'"),
   });
 
-export const saveFigures = (
-  tx: Tx,
-  organizationId: string,
-  revision: number,
-  figures: Figures,
-): Promise<number> => ofRevision(tx, organizationId, revision).update({ figures: JSON.stringify(figures) });
+export const saveFigures = async (tx: Tx, organizationId: string, revision: number, figures: Figures) =>
+  ofRevision(tx, organizationId, revision).update({ figures: JSON.stringify(figures) });

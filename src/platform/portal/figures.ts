@@ -142,11 +142,7 @@ async function mayReadAddresses(ctx: RequestCtx, { settings }: Pick<Portal, 'set
 }
 
 /** As they were last counted; null before that. Starts counting when that is due. */
-export async function readFigures(
-  ctx: RequestCtx,
-  revision: number,
-  portal: Pick<Portal, 'settings'>,
-): Promise<Figures | null> {
+export async function readFigures(ctx: RequestCtx, revision: number, portal: Pick<Portal, 'settings'>) {
   const row = await inTransaction(ctx, (tx) => store.findFigures(tx, ctx.organizationId, revision));
   if (row?.is_due === true) startFigures(ctx);
   const figures = row?.figures ?? null;

@@ -8,11 +8,7 @@ const isRecent = "invited_at > clock_timestamp() - interval '24 hours'";
 export type ByHand = { readonly email: string; readonly customers: readonly string[] };
 
 /** Entries that have some of these customers by hand. */
-export const findByCustomers = (
-  tx: Tx,
-  organizationId: string,
-  customers: readonly string[],
-): Promise<ByHand[]> =>
+export const findByCustomers = async (tx: Tx, organizationId: string, customers: readonly string[]) =>
   tx('portal_visitors')
     .where('organization_id', organizationId)
     .whereRaw('customers && ?::text[]', [[...customers]])
@@ -25,11 +21,7 @@ export type KnownVisitor = {
   readonly is_recent: boolean;
 };
 
-export const findKnown = (
-  tx: Tx,
-  organizationId: string,
-  emails: readonly string[],
-): Promise<KnownVisitor[]> =>
+export const findKnown = async (tx: Tx, organizationId: string, emails: readonly string[]) =>
   tx('portal_visitors')
     .where('organization_id', organizationId)
     .whereRaw('email = any(?::text[])', [[...emails]])

@@ -66,23 +66,14 @@ export function listPages(
   return readPage<PageSummaryRow>(query, page);
 }
 
-export const findPage = async (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  lock = false,
-): Promise<PageRow | undefined> => {
+export const findPage = async (tx: Tx, organizationId: string, id: string, lock = false) => {
   const query = tx('portal_pages')
     .where({ organization_id: organizationId, id })
     .first<PageRow | undefined>(...allColumns);
   return lock ? query.forUpdate() : query;
 };
 
-export async function findPublishedBlocks(
-  tx: Tx,
-  organizationId: string,
-  id: string,
-): Promise<Block[] | undefined> {
+export async function findPublishedBlocks(tx: Tx, organizationId: string, id: string) {
   const row = await tx('portal_pages')
     .where({ organization_id: organizationId, id })
     .whereNotNull('published_at')
@@ -104,12 +95,7 @@ export const insertPage = (
     organization_id: organizationId,
   });
 
-export const updatePageDraft = (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  change: Partial<Draft>,
-): Promise<number> =>
+export const updatePageDraft = async (tx: Tx, organizationId: string, id: string, change: Partial<Draft>) =>
   tx('portal_pages')
     .where({ organization_id: organizationId, id })
     .update({

@@ -2,7 +2,6 @@
 import type { RecordAccess } from '../../core/record-access.ts';
 import { type CallerRights, getRecordReader } from '../../public/index.ts';
 import { readViewContent } from '../views/summary-table.ts';
-import type { ViewTable } from '../views/view-table.ts';
 import type { ViewRow } from '../views/views.store.ts';
 import { recordsEndpoint } from './access-document.ts';
 import type { PortalCtx } from './visitor-scope.ts';
@@ -25,11 +24,7 @@ type Read = {
  * Undefined for a record type that the visitor doesn't see, a view without a column that visitors may see, and a
  * summary of fields that they may not. Rejects with 503 while the records can't be read.
  */
-export async function readViewForVisitor(
-  ctx: PortalCtx,
-  view: ViewRow,
-  { reads, visible, page }: Read,
-): Promise<ViewTable | undefined> {
+export async function readViewForVisitor(ctx: PortalCtx, view: ViewRow, { reads, visible, page }: Read) {
   const rights = toRights(reads, view.record_type);
   const columns = view.columns.filter((source) => visible.has(source));
   const summarized = [

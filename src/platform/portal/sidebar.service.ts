@@ -60,10 +60,7 @@ function itemProblem({ item: { kind, target, children }, path }: LocatedItem): E
   return undefined;
 }
 
-function targetProblem(
-  { item: { kind, target }, path }: LocatedItem,
-  targets: Targets,
-): ErrorDetail | undefined {
+function targetProblem({ item: { kind, target }, path }: LocatedItem, targets: Targets) {
   const at = `${path}.target`;
   if (target === null) return undefined;
   if (kind === 'view' && !targets.views.has(target)) return unknownViewDetail(at);

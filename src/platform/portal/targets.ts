@@ -36,11 +36,7 @@ export type Targets = {
   readonly available: Available;
 };
 
-export const findSharedViews = async (
-  tx: Tx,
-  organizationId: string,
-  ids: readonly string[],
-): Promise<Set<string>> => {
+export const findSharedViews = async (tx: Tx, organizationId: string, ids: readonly string[]) => {
   const rows = await tx('views')
     .where({ organization_id: organizationId, visibility: 'organization' })
     .whereIn('id', [...ids])

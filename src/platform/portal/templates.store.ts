@@ -43,12 +43,7 @@ export const insertTemplate = (
   row: Texts & Pick<TemplateRow, 'id' | 'kind'>,
 ) => tx('portal_templates').insert({ ...row, organization_id: organizationId });
 
-export const updateTemplate = (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  change: Partial<Texts>,
-): Promise<number> =>
+export const updateTemplate = async (tx: Tx, organizationId: string, id: string, change: Partial<Texts>) =>
   tx('portal_templates')
     .where({ organization_id: organizationId, id })
     .update({ ...change, updated_at: tx.fn.now() });

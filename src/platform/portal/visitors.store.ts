@@ -80,11 +80,7 @@ export const deleteVisitor = (tx: Tx, organizationId: string, id: string): Promi
   ofOrganization(tx, organizationId).where({ id }).delete();
 
 /** Returns when the visitor signed in before. Makes an entry for one who is known from the ERP alone. */
-export async function recordVisitorSignIn(
-  tx: Tx,
-  organizationId: string,
-  email: string,
-): Promise<Date | null> {
+export async function recordVisitorSignIn(tx: Tx, organizationId: string, email: string) {
   const { rows } = await tx.raw<{ rows: { previous: Date | null }[] }>(
     `with before as (select last_sign_in_at from portal_visitors where organization_id = :organizationId and email = :email),
        noted as (

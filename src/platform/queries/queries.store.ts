@@ -49,12 +49,7 @@ const written = ({ label, query, keyColumn, modifiedColumn }: ErpQueryInput) => 
 export const insertQuery = (tx: Tx, organizationId: string, name: string, input: ErpQueryInput) =>
   tx('erp_queries').insert({ organization_id: organizationId, name, ...written(input) });
 
-export const updateQuery = (
-  tx: Tx,
-  organizationId: string,
-  name: string,
-  input: ErpQueryInput,
-): Promise<number> =>
+export const updateQuery = async (tx: Tx, organizationId: string, name: string, input: ErpQueryInput) =>
   tx('erp_queries')
     .where({ organization_id: organizationId, name })
     .update({ ...written(input), updated_at: tx.fn.now() });

@@ -44,11 +44,7 @@ export function listRoles(tx: Tx, organizationId: string, page: PageQuery, q: st
 export type RoleReference = { readonly roleId?: string | undefined; readonly role?: string | undefined };
 
 /** The id of the role with this name, ignoring case; a given id is returned as it is. */
-export async function findRoleId(
-  tx: Tx,
-  organizationId: string,
-  { roleId, role }: RoleReference,
-): Promise<string | undefined> {
+export async function findRoleId(tx: Tx, organizationId: string, { roleId, role }: RoleReference) {
   if (role === undefined) return roleId;
   const row = await tx('roles')
     .where({ organization_id: organizationId })

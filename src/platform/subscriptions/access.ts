@@ -5,13 +5,8 @@ import type { Tx } from '../../db/transaction.ts';
 import { permissionsOfRow } from '../roles/authority.ts';
 import { findRoleOfMember } from '../roles/roles.store.ts';
 import { toViewer } from '../views/views.service.ts';
-import { findVisibleView, type ViewRow } from '../views/views.store.ts';
-import {
-  findVisibleSubscription,
-  lockSubscription,
-  type SubscriptionRow,
-  type VisibleSubscriptionRow,
-} from './subscriptions.store.ts';
+import { findVisibleView } from '../views/views.store.ts';
+import { findVisibleSubscription, lockSubscription, type SubscriptionRow } from './subscriptions.store.ts';
 
 function assertMayUpdate(
   ctx: Pick<RequestCtx, 'principal'>,
@@ -26,20 +21,12 @@ function assertMayUpdate(
 }
 
 /** Throws 404 when the caller can't see the subscription, exactly as when it doesn't exist. */
-export async function getSubscriptionRow(
-  tx: Tx,
-  ctx: RequestCtx,
-  id: string,
-): Promise<VisibleSubscriptionRow> {
+export async function getSubscriptionRow(tx: Tx, ctx: RequestCtx, id: string) {
   return orNotFound(await findVisibleSubscription(tx, ctx.organizationId, toViewer(ctx), id), 'Subscription');
 }
 
 /** Locks the subscription. Throws 404 when the caller can't see it and 403 when they may not change it. */
-export async function lockEditableSubscription(
-  tx: Tx,
-  ctx: RequestCtx,
-  id: string,
-): Promise<VisibleSubscriptionRow> {
+export async function lockEditableSubscription(tx: Tx, ctx: RequestCtx, id: string) {
   await lockSubscription(tx, ctx.organizationId, id);
   const row = await getSubscriptionRow(tx, ctx, id);
   assertMayUpdate(ctx, row);
@@ -47,12 +34,7 @@ export async function lockEditableSubscription(
 }
 
 /** The view, if a subscription's owner still sees it; their role must have `view:read` and `record:read`. */
-export async function findViewForOwner(
-  tx: Tx,
-  organizationId: string,
-  viewId: string,
-  ownerId: string,
-): Promise<ViewRow | undefined> {
+export async function findViewForOwner(tx: Tx, organizationId: string, viewId: string, ownerId: string) {
   const role = await findRoleOfMember(tx, organizationId, ownerId);
   const permissions = role === undefined ? [] : permissionsOfRow(role);
   if (!permissions.includes('view:read') || !permissions.includes('record:read')) return undefined;

@@ -66,11 +66,7 @@ export async function insertDeliveries(
     await tx('subscription_deliveries').insert(rows.map((row) => ({ ...row, ...own, id: createId() })));
 }
 
-export const countManualSlots = async (
-  tx: Tx,
-  organizationId: string,
-  subscriptionId: string,
-): Promise<number> => {
+export const countManualSlots = async (tx: Tx, organizationId: string, subscriptionId: string) => {
   const { rows } = await tx.raw<{ rows: { count: number }[] }>(
     `select count(*)::int as count from subscription_slots
      where organization_id = ? and subscription_id = ? and trigger = 'manual' and created_at > clock_timestamp() - interval '1 hour'`,

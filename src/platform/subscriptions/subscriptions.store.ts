@@ -106,11 +106,7 @@ export type RecipientRow = {
 };
 
 /** Current recipients of these subscriptions, in the order in which they were added. */
-export const listRecipients = (
-  tx: Tx,
-  organizationId: string,
-  subscriptionIds: readonly string[],
-): Promise<RecipientRow[]> =>
+export const listRecipients = async (tx: Tx, organizationId: string, subscriptionIds: readonly string[]) =>
   tx('subscription_recipients')
     .where('organization_id', organizationId)
     .whereIn('subscription_id', [...subscriptionIds])

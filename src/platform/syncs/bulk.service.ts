@@ -130,8 +130,7 @@ async function createChosen(
   return entries;
 }
 
-const countFields = ({ fields }: RecordTypeMetadata): number =>
-  fields.filter(({ syncable }) => syncable).length;
+const countFields = ({ fields }: RecordTypeMetadata) => fields.filter(({ syncable }) => syncable).length;
 
 const computeMinutes = (requests: number, latencyMs: number | null): number | null =>
   latencyMs === null ? null : Math.ceil((requests * latencyMs) / 6_000) / 10;
@@ -174,8 +173,7 @@ function computeTotals(
     refused: count('refused'),
   };
   if (estimates === null) return { ...counts, records: null, requests: null, minutes: null };
-  const sum = (of: 'records' | 'requests'): number =>
-    entries.reduce((total, one) => total + (one[of] ?? 0), 0);
+  const sum = (of: 'records' | 'requests') => entries.reduce((total, one) => total + (one[of] ?? 0), 0);
   const requests = sum('requests');
   const longest = Math.max(0, ...entries.map((one) => one.requests ?? 0));
   const inTurn = Math.max(requests / estimates.concurrency, longest);

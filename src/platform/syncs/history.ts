@@ -79,8 +79,7 @@ const toPoint = (row: PointRow): Point => ({
 
 const sum = (...names: readonly string[]): string =>
   `coalesce(sum(${names.map((name) => `coalesce((r.counts ->> '${name}')::bigint, 0)`).join(' + ')}), 0)::text`;
-const counted = (status: string): string =>
-  `(count(*) filter (where r.status = '${status}'))::int as ${status}`;
+const counted = (status: string) => `(count(*) filter (where r.status = '${status}'))::int as ${status}`;
 const isOpen = "r.status not in ('succeeded', 'partial', 'failed', 'cancelled')";
 /** Of the worst of the runs, by the first of these states that any has; the newest of several. */
 const ofWorst = (column: string): string =>

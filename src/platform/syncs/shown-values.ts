@@ -12,8 +12,7 @@ const findMasks = async (
 ): Promise<NonNullable<ReturnType<Masks['get']>>> =>
   (ctx.principal.reads.unmasked ? undefined : (await findLivingMasks(ctx)).get(recordType)) ?? new Map();
 
-export const mayReadRecords = ({ principal }: RequestCtx): boolean =>
-  principal.permissions.has('record:read');
+export const mayReadRecords = ({ principal }: RequestCtx) => principal.permissions.has('record:read');
 
 /** For values of this record type. Rejects with database errors. */
 export async function findShowValue(ctx: RequestCtx, recordType: string): Promise<ShowValue> {

@@ -83,11 +83,7 @@ export function listRuns(tx: Tx, organizationId: string, page: PageQuery, filter
 }
 
 /** The newest run of each configuration. */
-export async function findLastRuns(
-  tx: Tx,
-  organizationId: string,
-  configIds: readonly string[],
-): Promise<Map<string, RunRow>> {
+export async function findLastRuns(tx: Tx, organizationId: string, configIds: readonly string[]) {
   const rows = await tx('sync_runs')
     .where('organization_id', organizationId)
     .whereIn('sync_config_id', configIds)
@@ -173,11 +169,7 @@ export const requestCancel = (tx: Tx, organizationId: string, runId: string) =>
     .where('status', 'running')
     .update({ cancel_requested: true });
 /** Makes a queued run full; undefined when it has started. */
-export const upgradeToFull = async (
-  tx: Tx,
-  organizationId: string,
-  runId: string,
-): Promise<RunRow | undefined> => {
+export const upgradeToFull = async (tx: Tx, organizationId: string, runId: string) => {
   const [row] = await tx('sync_runs')
     .where({ organization_id: organizationId, id: runId, status: 'queued' })
     .update({ mode: 'full' })

@@ -25,10 +25,7 @@ const words = {
 } as const;
 const toKey = ({ path }: SummaryColumn): string => path.join('.');
 
-function labelOfColumn(
-  { source, function: name, period }: SummaryColumn,
-  label: (source: string) => string,
-): string {
+function labelOfColumn({ source, function: name, period }: SummaryColumn, label: (source: string) => string) {
   if (source === null || name === 'count') return 'Records';
   if (name !== null) return `${words[name]} ${label(source)}`;
   return period === null ? label(source) : `${label(source)} (${period})`;

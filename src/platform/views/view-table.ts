@@ -65,8 +65,7 @@ export async function readViewTable(
   const query = toRecordQuery({ ...view, columns: [...view.columns, ...added] });
   const found = await records.list(tenant, query, page, rights);
   const label = createLabeler(fields, view);
-  const isAdded = (path: string): boolean =>
-    Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
+  const isAdded = (path: string) => Number(/^columns\[(\d+)\]/.exec(path)?.[1] ?? -1) >= view.columns.length;
   return {
     unit: 'record',
     columns: found.columns.slice(0, view.columns.length).map(({ name, source, type }) => {

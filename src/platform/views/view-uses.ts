@@ -13,8 +13,7 @@ export type ViewUse = {
   readonly sources: readonly string[];
 };
 
-const listFields = (parts: readonly { readonly field: string }[]): string[] =>
-  parts.map(({ field }) => field);
+const listFields = (parts: readonly { readonly field: string }[]) => parts.map(({ field }) => field);
 
 export async function findViewUses(tx: Tx, ctx: RequestCtx, recordType: string): Promise<ViewUse[]> {
   const maySee = ctx.principal.permissions.has('view:read');

@@ -122,12 +122,7 @@ const invalidTeam = (code: string, message: string): AppError =>
 const noSuchTeam = (): AppError => invalidTeam('unknown_team', 'No team has this id');
 
 /** Only members of a team, or callers with `team:update`, can share a view with it. Throws 422. */
-async function assertTeam(
-  tx: Tx,
-  ctx: RequestCtx,
-  visibility: NewView['visibility'],
-  teamId: string | null,
-): Promise<void> {
+async function assertTeam(tx: Tx, ctx: RequestCtx, visibility: NewView['visibility'], teamId: string | null) {
   if (visibility !== 'team') {
     if (teamId !== null)
       throw invalidTeam('no_team_view', 'A team is allowed only with the visibility "team"');
@@ -151,8 +146,7 @@ async function readBack(tx: Tx, ctx: RequestCtx, id: string): Promise<View> {
   return toView(row);
 }
 
-const toJson = (summary: store.ViewRow['summary']): string | null =>
-  summary === null ? null : JSON.stringify(summary);
+const toJson = (summary: store.ViewRow['summary']) => (summary === null ? null : JSON.stringify(summary));
 
 /** More people can read the audit log than a private or team view: for those it names only changed fields. */
 const forAudit = (

@@ -95,24 +95,14 @@ export const insertView = (
   organizationId: string,
   row: Columns & Pick<ViewRow, 'id' | 'record_type' | 'owner_id'>,
 ) => tx('views').insert({ ...row, organization_id: organizationId });
-export const updateView = (
-  tx: Tx,
-  organizationId: string,
-  id: string,
-  change: Partial<Columns>,
-): Promise<number> =>
+export const updateView = async (tx: Tx, organizationId: string, id: string, change: Partial<Columns>) =>
   tx('views')
     .where({ organization_id: organizationId, id })
     .update({ ...change, updated_at: tx.fn.now() });
 export const deleteView = (tx: Tx, organizationId: string, id: string): Promise<number> =>
   tx('views').where({ organization_id: organizationId, id }).delete();
 
-export async function isInTeam(
-  tx: Tx,
-  organizationId: string,
-  teamId: string,
-  userId: string,
-): Promise<boolean> {
+export async function isInTeam(tx: Tx, organizationId: string, teamId: string, userId: string) {
   const row: unknown = await tx('team_members')
     .where({ organization_id: organizationId, team_id: teamId, user_id: userId })
     .first('team_id');

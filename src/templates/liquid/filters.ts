@@ -150,11 +150,7 @@ function listFilters(original: (name: string) => Handler): Record<'sum' | 'sort'
  * All allowed filters by name. `now` is RFC 3339. `strict`: impossible calculations are problems. Throws an
  * Error at once if liquidjs lacks one of them, as a new version might.
  */
-export function filtersFor(
-  as: 'html' | 'text',
-  now: string,
-  strict: boolean,
-): Map<string, FilterImplOptions> {
+export function filtersFor(as: 'html' | 'text', now: string, strict: boolean) {
   const originals = filters as unknown as Readonly<Record<string, Handler>>;
   const original = (name: string): Handler => {
     const found = originals[name];

@@ -139,11 +139,7 @@ export function compareNumbers(values: readonly unknown[]): ((a: unknown, b: unk
 }
 
 /** Whether two numbers, or texts of numbers, are in this order; undefined for anything else. */
-export function inOrder(
-  left: unknown,
-  right: unknown,
-  holds: (sign: number) => boolean,
-): boolean | undefined {
+export function inOrder(left: unknown, right: unknown, holds: (sign: number) => boolean) {
   const [a, b] = [toDecimal(left), toDecimal(right)];
   return a && b && holds(a.cmp(b));
 }

@@ -18,8 +18,7 @@ export type Share = {
 /** The invoice's open amount in the ERP, read no earlier than `readAt`. */
 export type CurrentDue = { readonly dueMinor: bigint; readonly readAt: Date };
 
-const sum = (shares: readonly Share[]): bigint =>
-  shares.reduce((total, { amountMinor }) => total + amountMinor, 0n);
+const sum = (shares: readonly Share[]) => shares.reduce((total, { amountMinor }) => total + amountMinor, 0n);
 
 /**
  * Payments that people enter by hand, and that the ERP doesn't show yet. No one reports when they are

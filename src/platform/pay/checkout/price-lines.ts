@@ -113,11 +113,7 @@ async function listSharesByInvoice(
  * What can still be paid of an open amount. Amounts in another currency can't be compared, so with any of them in flight
  * nothing is free. Pure.
  */
-function freeMinor(
-  shares: readonly (Share & { currency: string })[],
-  now: CurrentDue,
-  currency: string,
-): bigint {
+function freeMinor(shares: readonly (Share & { currency: string })[], now: CurrentDue, currency: string) {
   const taken = amountInFlight(shares, now);
   const mixed = taken > 0n && shares.some((share) => share.currency !== currency);
   return mixed || taken >= now.dueMinor ? 0n : now.dueMinor - taken;

@@ -57,5 +57,4 @@ export function computePaymentStatus(
 
 /** The payer may still pay, or the payment is being processed. */
 export const isOpen = (status: PaymentStatus): boolean => paymentRanks[status] < paymentRanks.FAILED;
-export const hasSucceeded = (status: PaymentStatus): boolean =>
-  paymentRanks[status] >= paymentRanks.SUCCEEDED;
+export const hasSucceeded = (status: PaymentStatus) => paymentRanks[status] >= paymentRanks.SUCCEEDED;

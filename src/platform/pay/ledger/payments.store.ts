@@ -210,11 +210,7 @@ export const findByProviderId = async (
     .first<{ id: string } | undefined>('id');
 
 /** The provider's session id of the account's newest payment that has one. */
-export const findNewestSession = async (
-  tx: Tx,
-  organizationId: string,
-  accountId: string,
-): Promise<string | undefined> => {
+export const findNewestSession = async (tx: Tx, organizationId: string, accountId: string) => {
   const row = await payments(tx, organizationId)
     .where({ account_id: accountId })
     .whereNotNull('session_id')

@@ -96,10 +96,7 @@ export async function assertChecked(tx: Tx, organizationId: string, id: string):
 }
 
 /** The organization and provider of a webhook address, looked up across all organizations. */
-export async function findWebhookEndpoint(
-  ctx: Ctx,
-  endpointId: string,
-): Promise<{ organizationId: string; provider: string } | undefined> {
+export async function findWebhookEndpoint(ctx: Ctx, endpointId: string) {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string; provider: string }[] }>(
     'select * from find_pay_account(?)',
     [endpointId],

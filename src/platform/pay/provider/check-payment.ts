@@ -122,12 +122,7 @@ async function nextCheckDelayMs(ctx: TenantCtx, paymentId: string): Promise<numb
  * Returns the delay in ms until the next check, or null. Throws ProviderError when the provider fails,
  * rejects or sends a malformed response, and Error when the account is missing.
  */
-export async function checkPayment(
-  ctx: TenantCtx,
-  accountId: string,
-  paymentId: string,
-  stop: AbortSignal,
-): Promise<number | null> {
+export async function checkPayment(ctx: TenantCtx, accountId: string, paymentId: string, stop: AbortSignal) {
   const stored = await readStoredPayment(ctx, paymentId);
   if (stored === undefined) return null;
   const provider = await getProvider(ctx, accountId);

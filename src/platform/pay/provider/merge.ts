@@ -28,8 +28,7 @@ type MergeContext = { readonly tx: Tx; readonly ctx: TenantCtx; readonly payment
 
 /** Text from a provider without anything long enough to be a card number, cut to the length of the column. */
 const sanitize = (text: string): string => text.replaceAll(/\d(?:[ -]?\d){10,}/g, '…').slice(0, 500);
-const last4 = (text: string | null): string | null =>
-  text !== null && /^[0-9A-Za-z]{1,4}$/.test(text) ? text : null;
+const last4 = (text: string | null) => (text !== null && /^[0-9A-Za-z]{1,4}$/.test(text) ? text : null);
 export const failureColumns = (failure: Failure | null) => ({
   failure_code: failure === null ? null : sanitize(failure.code).slice(0, 100),
   failure_message: failure === null ? null : sanitize(failure.message),

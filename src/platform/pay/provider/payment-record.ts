@@ -45,12 +45,7 @@ function parsePaymentRecord(text: string | null): z.output<typeof PaymentRecord>
 }
 
 /** Inserts payment, checkout and invoices. Undefined when the provider has no record that can be read. */
-export async function enterLostPayment(
-  tx: Tx,
-  ctx: TenantCtx,
-  accountId: string,
-  snapshot: PaymentSnapshot,
-): Promise<store.PaymentRow | undefined> {
+export async function enterLostPayment(tx: Tx, ctx: TenantCtx, accountId: string, snapshot: PaymentSnapshot) {
   const record = parsePaymentRecord(snapshot.record);
   if (record === undefined) return undefined;
   const { organizationId } = ctx;

@@ -80,11 +80,7 @@ export const getPayout = (ctx: RequestCtx, id: string): Promise<Payout> =>
   });
 
 /** Stores the payout, replaces its entries. Throws ProviderError for another currency or sums that differ. */
-export async function mergePayout(
-  ctx: TenantCtx,
-  accountId: string,
-  snapshot: PayoutSnapshot,
-): Promise<void> {
+export async function mergePayout(ctx: TenantCtx, accountId: string, snapshot: PayoutSnapshot) {
   const { currency, amountMinor } = snapshot.amount;
   if (snapshot.entries.some(({ amount }) => amount.currency !== currency))
     throw new ProviderError('malformed-answer', 'A payout has entries in another currency');

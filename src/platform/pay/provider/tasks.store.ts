@@ -66,10 +66,5 @@ export const hasUnfinishedChecks = async (tx: Tx, organizationId: string, accoun
  * Finishes an attempt: the task is done when `retryInMs` is null, else due after that time; at once when it
  * was requested again in the meantime. With an `error` the attempt counter keeps counting.
  */
-export const finishTask = (
-  ctx: TenantCtx,
-  job: Job,
-  retryInMs: number | null,
-  error: string | null = null,
-): Promise<boolean> =>
+export const finishTask = (ctx: TenantCtx, job: Job, retryInMs: number | null, error: string | null = null) =>
   inTransaction(ctx, (tx) => (retryInMs === null ? finishJob(tx, job) : retryJob(tx, job, retryInMs, error)));

@@ -121,11 +121,7 @@ export async function retryErpDocuments(tx: Tx, organizationId: string, paymentI
  * Deletes the stuck documents of the payment, and all documents of its refunds if its own document is stuck.
  * Returns their external ids. A payment whose lease a worker holds is not stuck.
  */
-export async function deleteStuckErpDocuments(
-  tx: Tx,
-  organizationId: string,
-  paymentId: string,
-): Promise<string[]> {
+export async function deleteStuckErpDocuments(tx: Tx, organizationId: string, paymentId: string) {
   const isEnabled = await isWriteBackEnabled(tx, organizationId);
   const documents = () =>
     tx('pay_erp_documents').where({ organization_id: organizationId, payment_id: paymentId });

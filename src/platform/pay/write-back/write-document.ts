@@ -34,8 +34,7 @@ export type ErpPaymentState = {
 /** `mayAlreadyExist`: an earlier attempt may have written the record. */
 export type WriteAttempt = { readonly mayAlreadyExist: boolean; readonly signal: AbortSignal };
 
-const refused = (code: string, message: string, fix: string): ErpError =>
-  new ErpError('query', code, message, { fix });
+const refused = (code: string, message: string, fix: string) => new ErpError('query', code, message, { fix });
 const isRefusal = (error: unknown): boolean => error instanceof ErpError && error.kind === 'query';
 const recordNotShown = (what: string): ErpError =>
   new ErpError('answer', 'RECORD_NOT_SHOWN', `The ERP accepted the ${what} but does not show it`, {
