@@ -118,7 +118,7 @@ async function toVisitorPayments(
   });
 }
 
-/** Payments for these customers, newest first, without those that nobody paid. */
+/** Payments for these customers, newest first, without those that were never paid. */
 export const listVisitorPayments = (
   ctx: TenantCtx,
   customers: readonly string[],
@@ -167,7 +167,7 @@ export const checkVisitorPayment = (ctx: TenantCtx, customers: readonly string[]
   });
 
 /**
- * Ends a payment that nobody has paid, so that its invoices can be paid again; one that was paid meanwhile stays so.
+ * Ends a payment that was not paid, so that its invoices can be paid again; one that was paid meanwhile stays so.
  * Throws 404 for a payment of another customer, and 503 when the provider doesn't respond.
  */
 export async function endVisitorPayment(ctx: TenantCtx, customers: readonly string[], id: string) {

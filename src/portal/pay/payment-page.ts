@@ -43,6 +43,7 @@ const isSettled = ({ status, books }: ShownPayment): boolean =>
 /** What decides whether the page has to be loaded again. */
 export const stateOf = ({ status, erp }: VisitorPayment): string => `${status}-${erp}`;
 
+/** Throws 404 for what is no id of a payment. */
 export const idOf = ({ params }: Request): string => {
   const { id } = params;
   if (typeof id !== 'string' || !isId(id)) throw notFoundHere();

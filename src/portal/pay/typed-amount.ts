@@ -5,7 +5,7 @@ import type { Language } from '../view-model.ts';
 
 const decimalOf = (language: Language): string => (language === 'en' ? '.' : ',');
 
-/** What separates the decimals: what stands last, unless it can only separate thousands. Undefined for none. */
+/** What separates the decimals: what comes last, unless it can only separate thousands. Undefined for none. */
 function findDecimal(text: string, digits: number, language: Language): string | undefined {
   const last = /[.,](?=[^.,]*$)/.exec(text);
   if (last === null) return undefined;
