@@ -5,17 +5,20 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { createManagementClient } from '../../demo/management-client.ts';
+import { enablePortal } from '../../demo/portal.ts';
 import { demoEndpoints } from '../../demo/schema.ts';
 import { configurePayments } from '../../demo/set-up.ts';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { startVisit } from '../portal/visiting.ts';
 import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { until } from '../setup/until.ts';
-import { connectChromium, openVisit, saveScreenshot } from './chromium.ts';
+import { connectChromium, expectSound, looks, openVisit, saveScreenshot } from './chromium.ts';
 
 type Invoice = { id: string; number: string; customerId: string; amountDue: number; status: string };
 type Payment = {
@@ -79,8 +82,8 @@ async function call(method: Parameters<Api>[0], path: string, body?: object) {
   return answer.body;
 }
 
-async function sync(): Promise<void> {
-  const { id } = await call('post', `/sync-configs/${syncId}/trigger`, {});
+async function sync(configId = syncId): Promise<void> {
+  const { id } = await call('post', `/sync-configs/${configId}/trigger`, {});
   await until(async () => {
     const { status, error } = await call('get', `/sync-runs/${id}`);
     if (['failed', 'cancelled', 'partial'].includes(status)) throw new Error(JSON.stringify(error));
@@ -93,6 +96,8 @@ async function bringToService(): Promise<void> {
   await call('post', '/netsuite/metadata/refresh');
   syncId = (await call('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' })).id;
   await sync();
+  for (const recordType of ['customer', 'creditMemo'])
+    await sync((await call('post', '/sync-configs', { name: recordType, recordType })).id);
   const endpoints = demoEndpoints.filter(({ name }) => name === 'invoices');
   const { id, revision } = await call('post', '/api-schema', { name: 'Invoices', endpoints });
   await call('post', `/api-schema/${id}/publish`, { revision });
@@ -262,5 +267,83 @@ describe('a payer', () => {
       cancelUrl: `${origin}/`,
     });
     expect([again.status, again.body.error.details[0].code]).toEqual([422, 'nothing_due']);
+  });
+});
+
+describe('a visitor of the portal', () => {
+  const email = 'accounts@birch.example';
+  const home = () => `${origin}/portal/${slug}`;
+  let slug: string;
+
+  beforeAll(async () => {
+    await enablePortal(database.ctx, tenant, createManagementClient(origin, key));
+    const open = await readInvoices('amountDue_gt=5&customerId_null=false&pageSize=100');
+    const owing = Map.groupBy(open, ({ customerId }) => customerId);
+    const [customer] = [...owing].sort(([, one], [, other]) => other.length - one.length)[0] ?? [];
+    await call('post', '/portal/visitors', { email, customers: [customer] });
+    slug = (await call('get', '/whoami')).organization.slug;
+  });
+
+  async function open(options: Parameters<typeof openVisit>[1] = {}) {
+    const visit = await openVisit(browser, options);
+    const { name, token: value } = await startVisit({ ...database.ctx, organizationId: tenant }, email);
+    await visit.context.addCookies([{ name, value, url: origin }]);
+    onTestFinished(() => visit.context.close());
+    return visit;
+  }
+
+  it('pays three invoices, one in part; the page follows, the receipt comes, and the sync brings what is left', async () => {
+    const { page, complaints } = await open();
+    await page.goto(`${home()}/`);
+    await page.getByRole('link', { name: 'Pay', exact: true }).first().click();
+    const rows = page.locator('.pay li');
+    const numbers = await rows.locator('label').allInnerTexts();
+    const due = async (row: number): Promise<number> =>
+      pence((await rows.nth(row).locator('.pay-open').innerText()).replaceAll(/[£,]/g, ''));
+    const [first, second, third] = [await due(0), await due(1), await due(2)];
+    await page.getByLabel(`Pay ${numbers[0]}`).check();
+    await page.getByLabel(`Pay ${numbers[1]}`).check();
+    await page.getByLabel(`Amount for ${numbers[2]}`).fill('1.50');
+    const amount = new Intl.NumberFormat('en', { style: 'currency', currency: 'GBP' }).format(
+      (first + second + 150) / 100,
+    );
+    await page.locator('output', { hasText: amount }).waitFor();
+    await page.getByRole('button', { name: 'Continue to payment' }).click();
+    await page.waitForURL('**/pay/sandbox/**');
+    await page.getByRole('button', { name: /^Pay/ }).click();
+    await page.getByRole('heading', { level: 1, name: `Payment of ${amount}` }).waitFor();
+    await page.getByText('It is in the books.').waitFor();
+    const mails = await inTransaction({ db: database.ctx.db, organizationId: tenant }, (tx) =>
+      tx('outgoing_mails').where({ kind: 'receipt' }).pluck('subject'),
+    );
+    expect(mails).toEqual([`Receipt: ${amount} paid to Demo wholesaler`]);
+    expect(complaints).toEqual([]);
+    await sync();
+    await page.goto(`${home()}/pay`);
+    expect(await rows.locator('label').allInnerTexts()).toEqual(numbers.slice(2));
+    expect(await due(0)).toBe(third - 150);
+  });
+
+  it.each(looks)('finds pages that fit and are accessible: $name', async ({ name, width, colorScheme }) => {
+    const { page } = await open({ viewport: { width, height: 860 }, colorScheme });
+    for (const path of ['pay', 'payments']) {
+      await page.goto(`${home()}/${path}`);
+      await expectSound(page, `portal-${path}-${name}`, { fullPage: true });
+    }
+    await page.locator('.row-link').first().click();
+    await page.getByText('Thank you!').waitFor();
+    await expectSound(page, `portal-payment-${name}`, { fullPage: true });
+  });
+
+  it('needs no scripts', async () => {
+    const { page } = await open({ javaScriptEnabled: false });
+    await page.goto(`${home()}/pay`);
+    await page.locator('.pay input[type="checkbox"]').first().check();
+    await page.getByRole('button', { name: 'Continue to payment' }).click();
+    await page.waitForURL('**/pay/sandbox/**');
+    await page.goto(`${home()}/pay`);
+    await page.locator('.news a').first().click();
+    await page.getByRole('button', { name: 'End this payment' }).click();
+    await page.getByText('This payment was ended').waitFor();
   });
 });

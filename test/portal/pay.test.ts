@@ -3,10 +3,8 @@
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { ReadingCtx } from '../../src/core/ctx.ts';
-import { toCookieName } from '../../src/http/cookies.ts';
 import { decryptMail } from '../../src/mail/enqueue.ts';
 import { startReceipts } from '../../src/portal/index.ts';
-import { insertSession } from '../../src/portal/sessions.store.ts';
 import { createReadEngine } from '../../src/public/index.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { openSandboxFixture } from '../platform/pay/sandbox-fixture.ts';
@@ -16,7 +14,7 @@ import { listenLocally } from '../setup/sockets.ts';
 import { useStarted } from '../setup/use-started.ts';
 import { loadRecords, settings } from './company.ts';
 import { switchOn } from './served-portal.ts';
-import { openBrowser, type VisitorBrowser } from './visiting.ts';
+import { openBrowser, startVisit, type VisitorBrowser } from './visiting.ts';
 
 const fixture = useStarted(() => openSandboxFixture());
 const invoiceTypes = {
@@ -58,16 +56,8 @@ async function visit(email: string, viewer: string | null = null): Promise<Visit
   const { ctx, app } = fixture;
   const organization = await fixture.sql((tx) => tx('organizations').first<{ slug: string }>('slug'));
   const browser = openBrowser({ app, ctx, slug: organization.slug, mails: { delivered: [] } as never });
-  const { origin, host } = new URL(ctx.settings.publicUrl);
-  const site = { organizationId: ctx.organizationId, host } as Parameters<typeof insertSession>[1];
-  const { token } = await fixture.sql((tx) =>
-    insertSession(tx, site, {
-      ...{ email, customer: null, viewer_id: viewer, previous_visit_at: null, lifetimeSeconds: 3_600 },
-      ...{ ip: '127.0.0.1', userAgent: null },
-    }),
-  );
-  const name = viewer === null ? 'portal_visitor' : 'portal_view_as';
-  browser.held.set(toCookieName(origin, `${name}_${ctx.organizationId}`), token);
+  const { name, token } = await startVisit(ctx, email, viewer);
+  browser.held.set(name, token);
   return browser;
 }
 
@@ -123,7 +113,7 @@ it('pays several invoices, one in part; the receipt comes by mail, and the ERP g
   expect(await textOf(ann, '/pay')).toContain(`INV-${first} 15 Jan 2026`);
   const started = await start(ann, { [first]: '40', [second]: null });
   expect(await textOf(ann, started.path)).toContain(
-    'Payment of £65.50 Not paid yet Print Nothing has been charged',
+    'Payment of £65.50 Not paid yet Nothing has been charged',
   );
   await fixture.settle(started);
   const [said, again] = [await textOf(ann, started.path), await textOf(bob, '/payments')];

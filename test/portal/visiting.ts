@@ -1,5 +1,9 @@
 // Browsers of a portal's visitors: they sign in with the code of a mail, as people do.
 import supertest from 'supertest';
+import type { TenantCtx } from '../../src/core/ctx.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { toCookieName } from '../../src/http/cookies.ts';
+import { insertSession } from '../../src/portal/sessions.store.ts';
 import type { OrganizationSite } from '../setup/use-organization.ts';
 
 type Org = Pick<OrganizationSite, 'app' | 'ctx' | 'slug' | 'mails'>;
@@ -43,6 +47,24 @@ export function openBrowser(org: Org, { host, app = org.app }: { host?: string; 
   };
 }
 export type VisitorBrowser = ReturnType<typeof openBrowser>;
+
+/** A session without a mail, below the service's own host: its cookie. `viewer`: of a member who sees what the visitor would. */
+export async function startVisit(
+  { db, settings, organizationId }: TenantCtx,
+  email: string,
+  viewer: string | null = null,
+): Promise<{ readonly name: string; readonly token: string }> {
+  const { origin, host } = new URL(settings.publicUrl);
+  const site = { organizationId, host } as Parameters<typeof insertSession>[1];
+  const { token } = await inTransaction({ db, organizationId }, (tx) =>
+    insertSession(tx, site, {
+      ...{ email, customer: null, viewer_id: viewer, previous_visit_at: null, lifetimeSeconds: 3_600 },
+      ...{ ip: '127.0.0.1', userAgent: null },
+    }),
+  );
+  const kind = viewer === null ? 'portal_visitor' : 'portal_view_as';
+  return { name: toCookieName(origin, `${kind}_${organizationId}`), token };
+}
 
 /** The code of the next mail; empty when none was sent. */
 export async function nextCode(org: Pick<Org, 'ctx' | 'mails'>): Promise<string> {

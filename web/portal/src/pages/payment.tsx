@@ -113,16 +113,20 @@ export const PaymentView = ({ page }: { page: PaymentPage }) => {
         }
         status={<PaymentStatus status={status} />}
       >
-        <button type="button" class="button" data-prints hidden>
-          <Icon name="print" />
-          {view.text('record.print')}
-        </button>
+        {url === null && (
+          <button type="button" class="button" data-prints hidden>
+            <Icon name="print" />
+            {view.text('record.print')}
+          </button>
+        )}
       </Title>
       <section class="card" aria-live="polite" data-events={events ?? undefined}>
-        <p class="card-text">{saysOf(page, view)}</p>
-        {status === 'SUCCEEDED' && books !== null && (
-          <p class="card-text muted">{view.text(`payment.books.${books}`)}</p>
-        )}
+        <p class="card-text">
+          {saysOf(page, view)}{' '}
+          {status === 'SUCCEEDED' && books !== null && (
+            <span class="muted">{view.text(`payment.books.${books}`)}</span>
+          )}
+        </p>
         {status === 'PENDING' && failure !== null && (
           <p class="card-text problem">{view.text('payment.attempt', { reason: failure })}</p>
         )}
