@@ -6,88 +6,30 @@ import type { ReadingCtx } from '../../src/core/ctx.ts';
 import { decryptMail } from '../../src/mail/enqueue.ts';
 import { startReceipts } from '../../src/portal/index.ts';
 import { createReadEngine } from '../../src/public/index.ts';
-import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
 import { openSandboxFixture } from '../platform/pay/sandbox-fixture.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { openStream } from '../setup/event-stream.ts';
 import { listenLocally } from '../setup/sockets.ts';
 import { useStarted } from '../setup/use-started.ts';
-import { loadRecords, settings } from './company.ts';
-import { switchOn } from './served-portal.ts';
-import { openBrowser, startVisit, type VisitorBrowser } from './visiting.ts';
+import { openPayingPortal, type PayingPortal, payForm } from './paying.ts';
+import type { VisitorBrowser } from './visiting.ts';
 
 const fixture = useStarted(() => openSandboxFixture());
-const invoiceTypes = {
-  tranid: 'text',
-  trandate: 'date',
-  duedate: 'date',
-  foreigntotal: 'number',
-  foreignamountunpaid: 'number',
-  entity: 'integer',
-  currency: 'text',
-} as const;
-const [shown] = settings.records;
-const records = [
-  {
-    ...shown,
-    fields: {
-      ...{ number: 'tranid', date: 'trandate', dueDate: 'duedate', amount: 'foreigntotal' },
-      ...{ amountDue: 'foreignamountunpaid', currency: 'currency' },
-    },
-  },
-];
-
-type Synced = { id: string; due: number; entity?: number; currency?: string };
-/** As the last sync left them. */
-const sync = (invoices: readonly Synced[]) =>
-  loadRecords(
-    fixture.ctx,
-    fixture.ctx.organizationId,
-    'invoice',
-    invoiceTypes,
-    invoices.map(({ id, due, entity = 1, currency = 'GBP' }) => ({
-      ...{ id: Number(id), tranid: `INV-${id}`, trandate: '2026-01-15', duedate: '2026-02-15' },
-      ...{ foreigntotal: due, foreignamountunpaid: due, entity, currency },
-    })),
-  );
-
-/** A signed-in visitor; a member who sees the portal as the visitor when `viewer` is one. */
-async function visit(email: string, viewer: string | null = null): Promise<VisitorBrowser> {
-  const { ctx, app } = fixture;
-  const organization = await fixture.sql((tx) => tx('organizations').first<{ slug: string }>('slug'));
-  const browser = openBrowser({ app, ctx, slug: organization.slug, mails: { delivered: [] } as never });
-  const { name, token } = await startVisit(ctx, email, viewer);
-  browser.held.set(name, token);
-  return browser;
-}
-
 const writtenBack = { writeBack: { account: null, refundAccount: '7' } };
 let ann: VisitorBrowser;
 let bob: VisitorBrowser;
 
+let sync: PayingPortal['sync'];
+let visit: PayingPortal['visit'];
+
 beforeAll(async () => {
-  const { ctx } = fixture;
   await fixture.configure(writtenBack);
-  const people = [
-    { id: 1, name: 'Aster', email: 'Ann@aster.example, bob@aster.example', isinactive: false },
-    { id: 2, name: 'Briar', email: 'eve@briar.example', isinactive: false },
-  ];
-  const customerTypes = { name: 'text', email: 'text', isinactive: 'boolean' } as const;
-  // Of the invoices that the fixture of payments loads.
-  await ctx.db.data.query(`delete from ${tenantSchema(ctx.organizationId)}.record_columns`);
-  await loadRecords(ctx, ctx.organizationId, 'customer', customerTypes, people);
-  await sync([]);
-  await switchOn({ api: fixture.api }, { records, people: settings.people.slice(0, 1) });
+  ({ sync, visit } = await openPayingPortal(fixture));
   [ann, bob] = [await visit('ann@aster.example'), await visit('bob@aster.example')];
 });
 
-const form = (amounts: Readonly<Record<string, string | null>>) =>
-  Object.fromEntries([
-    ['invoice', Object.keys(amounts)],
-    ...Object.entries(amounts).map(([id, amount]) => [`amount.${id}`, amount ?? '']),
-  ]);
 const pay = (browser: VisitorBrowser, amounts: Readonly<Record<string, string | null>>) =>
-  browser.post('/pay', form(amounts));
+  browser.post('/pay', payForm(amounts));
 /** Starts a payment; its path, its id, and where it can be paid. */
 async function start(browser: VisitorBrowser, amounts: Readonly<Record<string, string | null>>) {
   const answer = await pay(browser, amounts);
@@ -266,7 +208,7 @@ describe('nobody', () => {
   it('pays from another site, or as a member who sees the portal as a visitor would', async () => {
     const id = await fixture.books.invoice(1_000);
     await sync([{ id, due: 10 }]);
-    const attack = await ann.post('/pay', form({ [id]: null }), { origin: 'https://evil.example' });
+    const attack = await ann.post('/pay', payForm({ [id]: null }), { origin: 'https://evil.example' });
     expect(attack.status).toBe(403);
     const { path } = await start(ann, { [id]: '1' });
     const member = await fixture.sql((tx) => tx('users').first<{ id: string } | undefined>('id'));

@@ -188,6 +188,9 @@ export async function openPayFixture(database?: TestDatabase) {
   return {
     books,
     stripe,
+    ctx: tenant,
+    /** The one that is running. */
+    app: () => app,
     /** Does by hand what the service requests for a returned refund that is already in the ERP. */
     undoWhatCameBack,
     clock: {
