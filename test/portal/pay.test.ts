@@ -65,6 +65,7 @@ it('pays several invoices, one in part; the receipt comes by mail, and the ERP g
   expect(again).toMatch(/\S+, \S+ Paid £65\.50/);
   expect(await fixture.books.open(first, second)).toEqual([6_000, 0]);
   expect(await fixture.books.inErp(started.paymentId)).toMatchObject({ payments: 1, total: 6_550 });
+  expect((await fixture.readPayment(started)).visitor).toBe('ann@aster.example');
 
   const engine: ReadingCtx = { ...fixture.ctx, reads: createReadEngine(fixture.ctx) };
   const receipts = startReceipts(engine, { pollMs: 3_600_000 });

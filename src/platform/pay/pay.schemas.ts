@@ -116,6 +116,10 @@ export const Payment = z
     refundedAmount: Amount.describe('Sum of the refunds that succeeded'),
     currency: Currency,
     customerId: z.string(),
+    visitor: z
+      .string()
+      .nullable()
+      .describe('E-mail address of the visitor who paid in the portal; null for a checkout of an API caller'),
     invoices: z.array(
       z.object({
         recordId: z.string(),

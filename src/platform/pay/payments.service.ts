@@ -51,6 +51,7 @@ function toPayment(row: store.PaymentRow, { invoices, refunds, erp, provider, ch
     refundedAmount: amount(row.refunded_minor),
     currency: row.currency,
     customerId: row.customer_id,
+    visitor: row.visitor?.email ?? null,
     invoices: invoices.map(({ record_id: recordId, number, amount_minor: minor }) => ({
       recordId,
       number,

@@ -169,6 +169,7 @@ function PaymentDetail({ payment }: { payment: Payment }) {
           ['Received', formatAmount(payment.receivedAmount, currency)],
           ['Refunded', formatAmount(payment.refundedAmount, currency)],
           ['Customer', payment.customerId],
+          ['Paid in the portal by', payment.visitor],
           [
             'Provider',
             payment.providerPaymentId === null ? provider : `${provider}, ${payment.providerPaymentId}`,

@@ -28,7 +28,16 @@ const paymentColumns: readonly Column<Item<'/pay/payments'>>[] = [
     title: 'In the ERP',
     cell: ({ erp }) => <StateBadge states={erpStates} state={erp.status} detail={erp.problem?.message} />,
   },
-  { title: 'Customer', minor: true, cell: ({ customerId }) => customerId },
+  {
+    title: 'Customer',
+    minor: true,
+    cell: ({ customerId, visitor }) => (
+      <>
+        {customerId}
+        {visitor !== null && <span class="fine">{visitor}</span>}
+      </>
+    ),
+  },
   ageColumn('Created', 'createdAt'),
 ];
 
