@@ -1,5 +1,5 @@
-// What a real provider does to payments of visitors: it refuses amounts, events are lost, and processes die. Against a
-// local Stripe server and a simulated account.
+// What a real provider does to payments of visitors: it refuses amounts that are too small. Against a local Stripe server
+// and a simulated account.
 import { beforeAll, expect, it } from 'vitest';
 import { openPayFixture } from '../platform/pay/pay-fixture.ts';
 import { useStarted } from '../setup/use-started.ts';
