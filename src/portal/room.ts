@@ -55,6 +55,14 @@ export type At = {
   readonly res: Response;
 };
 
+/** Aborted when the browser has gone, which it may have by the time that it is asked. */
+export function disconnected(res: Response): AbortSignal {
+  const left = new AbortController();
+  if (res.closed) left.abort();
+  res.once('close', () => left.abort());
+  return left.signal;
+}
+
 /** Throws 403 for a form of another site. */
 export const assertOwnForm = ({ req, site }: At): void => assertSameOrigin(req, site.origin);
 

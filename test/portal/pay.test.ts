@@ -1,5 +1,6 @@
 // Visitors pay their invoices: what the form offers, what it refuses, and what the payment's page says until the ERP has
 // the money. Against the sandbox and a simulated account.
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { ReadingCtx } from '../../src/core/ctx.ts';
@@ -9,7 +10,8 @@ import { createReadEngine } from '../../src/public/index.ts';
 import { openSandboxFixture } from '../platform/pay/sandbox-fixture.ts';
 import { publishVersion } from '../public/fixture.ts';
 import { openStream } from '../setup/event-stream.ts';
-import { listenLocally } from '../setup/sockets.ts';
+import { listenLocally, openSocket } from '../setup/sockets.ts';
+import { until } from '../setup/until.ts';
 import { useStarted } from '../setup/use-started.ts';
 import { openPayingPortal, type PayingPortal, payForm } from './paying.ts';
 import type { VisitorBrowser } from './visiting.ts';
@@ -257,6 +259,31 @@ it('the page of a payment follows it: an event tells of each change, also of one
   const late = await openStream(`${url}${address}`, { cookie });
   expect(await late.next()).toMatchObject({ event: 'changed' });
   expect((await ann.get(started.path)).text).not.toContain('data-events');
+});
+
+it('a browser that leaves before the events begin holds no place among those of its session', async () => {
+  const id = await fixture.books.invoice(1_000);
+  await sync([{ id, due: 10 }]);
+  const { path } = await start(ann, { [id]: null });
+  const server = createServer(fixture.app);
+  const port = await listenLocally(server);
+  onTestFinished(() => void server.close());
+  const address = /data-events="([^"]+)"/.exec((await ann.get(path)).text)?.[1] ?? '';
+  const cookie = [...ann.held].map(([name, value]) => `${name}=${value}`).join('; ');
+  const request = `GET ${address} HTTP/1.1\r\nhost: 127.0.0.1\r\ncookie: ${cookie}\r\n\r\n`;
+  for (let left = 0; left < 8; left += 1) {
+    const arrived = once(server, 'request');
+    const socket = openSocket(server, request);
+    const [, response] = await arrived;
+    socket.destroy();
+    if (!response.closed) await once(response, 'close');
+  }
+  await until(async () => {
+    const stream = await openStream(`http://127.0.0.1:${port}${address}`, { cookie });
+    stream.close();
+    return stream.response.status === 200;
+  }, 10_000);
+  await ann.post(`${path}/end`, {});
 });
 
 it('nothing can be paid once a version masks what is open', async () => {

@@ -3,7 +3,7 @@
 import type { Request } from 'express';
 import { rateLimitExceeded } from '../../http/rate-limit.ts';
 import { getVisitorPayment, paymentTopic } from '../../platform/index.ts';
-import type { At } from '../room.ts';
+import { type At, disconnected } from '../room.ts';
 import type { Visit } from '../visit.ts';
 import { idOf, stateOf } from './payment-page.ts';
 
@@ -20,28 +20,25 @@ export async function followPayment({ room, req, res }: At, visit: Visit): Promi
   const { ctx, family, session } = visit;
   const id = idOf(req);
   const isUnchanged = async () => stateOf(await getVisitorPayment(ctx, family, id)) === seenOf(req);
-  const left = new AbortController();
-  const signal = AbortSignal.any([left.signal, room.stopping, AbortSignal.timeout(maxOpenMs)]);
   const release = room.streams.tryAcquire(session.id);
   if (release === undefined) throw rateLimitExceeded(5);
+  const signal = AbortSignal.any([disconnected(res), room.stopping, AbortSignal.timeout(maxOpenMs)]);
   const following = room.notices.subscribe(paymentTopic(id), signal);
-  res.once('close', () => {
-    left.abort();
-    following.end();
-    release();
-  });
-  let unchanged = await isUnchanged();
-  res.writeHead(200, {
-    ...{ 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'private, no-store' },
-    // Proxies must pass each event on at once.
-    'X-Accel-Buffering': 'no',
-  });
-  res.flushHeaders();
   try {
+    let unchanged = await isUnchanged();
+    res.writeHead(200, {
+      ...{ 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'private, no-store' },
+      // Proxies must pass each event on at once.
+      'X-Accel-Buffering': 'no',
+    });
+    res.flushHeaders();
     for (; unchanged; unchanged = await isUnchanged()) await following.next();
     res.end('event: changed\ndata: {}\n\n');
   } catch (error) {
     if (!signal.aborted) throw error;
     res.end();
+  } finally {
+    following.end();
+    release();
   }
 }

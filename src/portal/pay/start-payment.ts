@@ -8,7 +8,7 @@ import { getRequestId } from '../../http/errors.ts';
 import { parseForm } from '../../http/sign-in/browser.ts';
 import { findPerson, type PayerCtx, startCheckout } from '../../platform/index.ts';
 import { chooseLanguage } from '../frame.ts';
-import { type At, assertOwnForm } from '../room.ts';
+import { type At, assertOwnForm, disconnected } from '../room.ts';
 import { visitorAuthor } from '../sign-in.ts';
 import type { Language, PayPage, PayProblem } from '../view-model.ts';
 import type { Visit } from '../visit.ts';
@@ -98,12 +98,10 @@ function toProblems({ status, details }: AppError, lines: readonly Line[]): Prob
 }
 
 const payerOf = ({ req, res, site }: At, { ctx, session }: Visit): PayerCtx => {
-  const left = new AbortController();
-  res.once('close', () => left.abort());
   const client = { ip: callerAddress(req), requestId: getRequestId(res) };
   const { principal, ip, requestId } = visitorAuthor(site, session.email, session.id, client);
   return {
-    ...{ ...ctx, ip, requestId, disconnected: left.signal },
+    ...{ ...ctx, ip, requestId, disconnected: disconnected(res) },
     principal: { ...principal, reads: { unmasked: false } },
   };
 };
