@@ -67,7 +67,8 @@ export function openQuery(visit: Visit, recordType: string): Readonly<Record<str
 }
 
 /** Text of a number as it was sent: a float would have lost digits. */
-const toDigits = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+export const toDigits = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
 const isNumber = (text: string): boolean => /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/i.test(text);
 
 export const toMoney = (amount: unknown, currency: unknown): Money => ({

@@ -181,7 +181,7 @@ describe('the form', () => {
   });
 });
 
-describe('nobody', () => {
+describe('no one', () => {
   it('sees, ends or pays what is another customer’s', async () => {
     const [own, foreign] = [await fixture.books.invoice(1_000), await fixture.books.invoice(1_000)];
     await sync([

@@ -3,17 +3,17 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { orNotFound } from '../../core/errors.ts';
 import { formatAmount, readAmount } from '../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import type { PageQuery } from '../../http/page.ts';
 import { listMaskedSources } from '../../sync/index.ts';
 import { matchesCurrency, syncedSince } from './checkout/open-invoices.ts';
 import { readFreeAmounts } from './checkout/price-lines.ts';
-import { findPayConfig, type PayConfigRow } from './ledger/config.store.ts';
+import { findEnabledConfig, findPayConfig, type PayConfigRow } from './ledger/config.store.ts';
 import { type ErpState, listErpStates } from './ledger/erp-states.store.ts';
 import type { PaymentStatus } from './ledger/payment-state.ts';
 import * as store from './ledger/payments.store.ts';
 import { listShownInvoices } from './ledger/shown-invoices.ts';
-import { findAccount } from './provider/accounts.store.ts';
 import { getProvider, providerErrorToAppError, providerSignal } from './provider/accounts.ts';
 import { mergePayment } from './provider/merge.ts';
 import { enqueueTask } from './provider/tasks.store.ts';
@@ -26,13 +26,12 @@ export type PayOffer = Pick<PayConfigRow, 'currency' | 'invoices'> & {
 /** Undefined while the organization takes no payments, and where a version masks what is open: visitors don't see it. */
 export const findPayOffer = (ctx: TenantCtx): Promise<PayOffer | undefined> =>
   inTransaction(ctx, async (tx) => {
-    const config = await findPayConfig(tx, ctx.organizationId);
-    if (config?.enabled !== true) return undefined;
-    const masks = await listMaskedSources(tx, ctx.organizationId, config.invoices.recordType);
-    if (masks.has(config.invoices.amountDue)) return undefined;
-    const account = await findAccount(tx, ctx.organizationId, config.account_id);
-    const { currency, invoices } = config;
-    return { currency, invoices, isTest: account?.provider === 'sandbox' };
+    const config = await findEnabledConfig(tx, ctx.organizationId);
+    if (config === undefined) return undefined;
+    const { currency, invoices, provider } = config;
+    if (findProviderKind(provider)?.unavailableReason(ctx.settings) !== null) return undefined;
+    const masks = await listMaskedSources(tx, ctx.organizationId, invoices.recordType);
+    return masks.has(invoices.amountDue) ? undefined : { currency, invoices, isTest: provider === 'sandbox' };
   });
 
 /** An invoice as it was synced: the open amount as the ERP wrote it, and what the ERP calls its currency. */

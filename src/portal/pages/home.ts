@@ -1,10 +1,10 @@
 // The first page: what is due and since when, by currency; open invoices, the latest payments, and what is new.
 import Big from 'big.js';
 import { AppError } from '../../core/errors.ts';
-import { parseExact } from '../../core/text/exact-json.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
 import { nameType } from '../navigation.ts';
 import { findOffer } from '../offer.ts';
+import { type Entry, listOpenTypes, sumOpen } from '../open-amounts.ts';
 import { listAddress, pickMeanings, readTable } from '../record-table.ts';
 import { daysBetween, findMeaning, openQuery } from '../shown-fields.ts';
 import type { Balance, HomePage } from '../view-model.ts';
@@ -12,13 +12,6 @@ import type { Visit } from '../visit.ts';
 
 const shownOpen = 8;
 const shownPayments = 5;
-
-type Entry = Visit['portal']['settings']['records'][number];
-const ofRole = ({ portal }: Visit, role: Entry['role']): Entry[] =>
-  portal.settings.records.filter((entry) => entry.role === role);
-
-/** Whether the record type says what is open. */
-const hasOpen = ({ fields }: Entry): boolean => fields.amountDue !== undefined;
 
 export const shiftDays = (date: string, days: number): string => {
   const at = new Date(`${date}T00:00:00Z`);
@@ -35,39 +28,15 @@ const listLateSpans = (today: string): Span[] => [
   { before: shiftDays(today, -90) },
 ];
 
-type Sum = { readonly currency: string | null; readonly amount: Big; readonly count: number };
-type Summed = { readonly sums: readonly Sum[]; readonly syncedAt: string | null };
-type Row = { readonly count: number; readonly sum?: Readonly<Record<string, unknown>> } & Readonly<
-  Record<string, unknown>
->;
-
-/** What is open, by currency; with a span, of what was due in it. */
-async function sumOpen(visit: Visit, { recordType }: Entry, span?: Span): Promise<Summed> {
-  const [amountDue = '', currency, dueDate] = (['amountDue', 'currency', 'dueDate'] as const).map((meaning) =>
-    findMeaning(visit, recordType, meaning),
-  );
-  const { rows, syncedAt } = await visit.reader.summarize(recordsEndpoint(recordType), {
+/** With a span, of what was due in it. */
+function sumDue(visit: Visit, entry: Entry, span?: Span) {
+  const dueDate = findMeaning(visit, entry.recordType, 'dueDate');
+  return sumOpen(visit, entry, {
     ...(span !== undefined && { [`${dueDate}_before`]: span.before }),
     ...(span?.from !== undefined && { [`${dueDate}_gte`]: span.from }),
-    ...openQuery(visit, recordType),
-    sum: amountDue,
-    count: 'true',
-    ...(currency !== undefined && { by: currency }),
   });
-  const sums = (parseExact(rows) as Row[]).flatMap((row) => {
-    if (Number(row.count) === 0) return [];
-    const named = currency === undefined ? null : row[currency];
-    const amount = row.sum?.[amountDue];
-    return [
-      {
-        currency: typeof named === 'string' ? named : null,
-        amount: new Big(amount == null ? '0' : typeof amount === 'string' ? amount : JSON.stringify(amount)),
-        count: Number(row.count),
-      },
-    ];
-  });
-  return { sums, syncedAt };
 }
+type Summed = Awaited<ReturnType<typeof sumOpen>>;
 
 const none = new Big(0);
 /** By currency, over several record types. */
@@ -84,11 +53,11 @@ const oldest = (times: readonly (string | null)[]): string | null =>
   );
 
 async function readBalances(visit: Visit): Promise<{ balances: Balance[]; syncedAt: string | null }> {
-  const invoices = ofRole(visit, 'invoice').filter(hasOpen);
-  const credits = ofRole(visit, 'credit').filter(hasOpen);
+  const invoices = listOpenTypes(visit, 'invoice');
+  const credits = listOpenTypes(visit, 'credit');
   const isDated = invoices.length > 0 && invoices.every(({ fields }) => fields.dueDate !== undefined);
   const sumAll = (entries: readonly Entry[], span?: Span) =>
-    Promise.all(entries.map((entry) => sumOpen(visit, entry, span)));
+    Promise.all(entries.map((entry) => sumDue(visit, entry, span)));
   const [due = [], credit = [], ...late] = await Promise.all([
     sumAll(invoices),
     sumAll(credits),
@@ -120,7 +89,7 @@ function withOthers(late: readonly Part[], total: Part): Part[] {
 const openMeanings = ['number', 'date', 'dueDate', 'amount', 'amountDue'] as const;
 
 async function readOpen(visit: Visit): Promise<HomePage['open']> {
-  const [entry] = ofRole(visit, 'invoice').filter(hasOpen);
+  const [entry] = listOpenTypes(visit, 'invoice');
   if (entry === undefined) return null;
   const { recordType } = entry;
   const dueDate = findMeaning(visit, recordType, 'dueDate');
@@ -138,7 +107,7 @@ async function readOpen(visit: Visit): Promise<HomePage['open']> {
 }
 
 async function readPayments(visit: Visit): Promise<HomePage['payments']> {
-  const [entry] = ofRole(visit, 'payment');
+  const entry = visit.portal.settings.records.find(({ role }) => role === 'payment');
   if (entry === undefined) return null;
   const { recordType } = entry;
   const { table } = await readTable(visit, {

@@ -6,6 +6,7 @@ import { parseExact } from '../../core/text/exact-json.ts';
 import { currencyDigits } from '../../core/text/money.ts';
 import { listVisitorPayments, readLeftToPay, recordsEndpoint } from '../../platform/index.ts';
 import { findOffer, type Offer } from '../offer.ts';
+import { listOpenTypes, sumOpen } from '../open-amounts.ts';
 import { fieldsToRead, recordAddress } from '../record-table.ts';
 import {
   findMeaning,
@@ -13,6 +14,7 @@ import {
   openQuery,
   type RecordRow,
   readingOf,
+  toDigits,
   toMoney,
   toValue,
 } from '../shown-fields.ts';
@@ -34,8 +36,7 @@ export type PayRead = {
 export type Problems = { readonly form: PayProblem | null; readonly rows: ReadonlyMap<string, PayProblem> };
 export const noProblems: Problems = { form: null, rows: new Map() };
 
-const textOf = (value: unknown): string | null =>
-  value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
+const textOf = (value: unknown): string | null => (value == null ? null : toDigits(value));
 
 async function readInvoices(visit: Visit, { recordType, customer, amountDue, currencyField }: Offer) {
   const dueDate = findMeaning(visit, recordType, 'dueDate');
@@ -71,27 +72,10 @@ async function readInvoices(visit: Visit, { recordType, customer, amountDue, cur
 
 /** What is open as credit, by currency: shown, never applied. */
 async function readCredits(visit: Visit): Promise<PayPage['credits']> {
-  const credits = visit.portal.settings.records.filter(
-    ({ role, fields }) => role === 'credit' && fields.amountDue !== undefined,
-  );
-  const found = await Promise.all(
-    credits.map(async ({ recordType }) => {
-      const amountDue = findMeaning(visit, recordType, 'amountDue') ?? '';
-      const currency = findMeaning(visit, recordType, 'currency');
-      const { rows } = await visit.reader.summarize(recordsEndpoint(recordType), {
-        ...openQuery(visit, recordType),
-        sum: amountDue,
-        ...(currency !== undefined && { by: currency }),
-      });
-      return (parseExact(rows) as Record<string, unknown>[]).map((row) =>
-        toMoney((row['sum'] as Record<string, unknown> | undefined)?.[amountDue], currency && row[currency]),
-      );
-    }),
-  );
+  const found = await Promise.all(listOpenTypes(visit, 'credit').map((entry) => sumOpen(visit, entry)));
   return found
-    .flat()
-    .map((money) => ({ ...money, amount: money.amount.replace(/^-/, '') }))
-    .filter(({ amount }) => Number(amount) !== 0);
+    .flatMap(({ sums }) => sums)
+    .map(({ currency, amount }) => ({ currency, amount: amount.abs().toFixed() }));
 }
 
 /** Throws 404 where visitors can't pay, and rejects as lists do. */

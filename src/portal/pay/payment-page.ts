@@ -18,6 +18,15 @@ import { assertVisitor } from './start-payment.ts';
 
 const pageSize = 25;
 
+/** `OFF`: people enter it by hand, and no one reports when they did. */
+const books: Readonly<Record<VisitorPayment['erp'], ShownPayment['books']>> = {
+  OFF: null,
+  PENDING: 'waiting',
+  FAILED: 'waiting',
+  LANDED: 'entered',
+  PARTLY_APPLIED: 'entered',
+};
+
 function toShown(visit: Visit, payment: VisitorPayment): ShownPayment {
   const { id, status, amount, refunded, currency, recordType, createdAt, succeededAt } = payment;
   const isShown = recordType !== null && findShown(visit, recordType) !== undefined;
@@ -31,8 +40,7 @@ function toShown(visit: Visit, payment: VisitorPayment): ShownPayment {
       href: isShown ? recordAddress(visit, recordType, recordId) : null,
       amount: { amount: part, currency },
     })),
-    // `OFF`: people enter it by hand, and no one reports when they did.
-    books: payment.erp === 'OFF' ? null : payment.erp === 'LANDED' ? 'entered' : 'waiting',
+    books: books[payment.erp],
   };
 }
 

@@ -1,5 +1,6 @@
 // Rows of the payment configuration; the only writer of that table.
 import type { Tx } from '../../../db/transaction.ts';
+import type { ProviderName } from '../../../gateways/payments/providers.ts';
 import type { InvoiceMapping, WriteBack } from './config.schemas.ts';
 
 export type PayConfigRow = {
@@ -17,6 +18,19 @@ const configs = (tx: Tx, organizationId: string) =>
 
 export const findPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
   configs(tx, organizationId).first<PayConfigRow | undefined>(...columns);
+
+/** With the name of its provider; undefined unless payments are on. */
+export const findEnabledConfig = async (tx: Tx, organizationId: string) =>
+  tx('pay_configs as c')
+    .join('pay_accounts as a', (on) =>
+      on.on('a.organization_id', 'c.organization_id').on('a.id', 'c.account_id'),
+    )
+    .where({ 'c.organization_id': organizationId, 'c.enabled': true })
+    .first<(Pick<PayConfigRow, 'currency' | 'invoices'> & { provider: ProviderName }) | undefined>(
+      'c.currency',
+      'c.invoices',
+      'a.provider',
+    );
 
 /** Serializes the organization's checkouts and changes of its configuration, until the transaction ends. */
 export const lockPayConfig = async (tx: Tx, organizationId: string): Promise<PayConfigRow | undefined> =>
