@@ -106,6 +106,7 @@ const sentences = {
   payments: {
     'pay-config.put': 'saved the payment settings',
     'checkout.create': 'started a checkout',
+    'checkout.end': 'ended a checkout',
     'payment.refund': 'refunded a payment',
     'payment.restore': 'restored a payment',
     'payment.retry-write-back': 'retried entering a payment in the ERP',

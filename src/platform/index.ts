@@ -45,6 +45,7 @@ import { whoamiRoutes } from './whoami/whoami.routes.ts';
 export { isClaimable } from './domains/hostname.ts';
 export { startCheckout } from './pay/checkout/checkouts.service.ts';
 export type { PayerCtx } from './pay/checkout/payer.ts';
+export { isOpen } from './pay/ledger/payment-state.ts';
 export { paymentTopic } from './pay/ledger/payments.store.ts';
 export {
   checkVisitorPayment,
@@ -52,6 +53,7 @@ export {
   findPayOffer,
   getPaidVisit,
   getVisitorPayment,
+  getVisitorPaymentState,
   listVisitorPayments,
   type PayOffer,
   readLeftToPay,
@@ -86,6 +88,7 @@ export {
   listFamily,
   type NamedCustomer,
   nameCustomers,
+  type Person,
   type Portal,
   type PortalCtx,
   type PortalReader,

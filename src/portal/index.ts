@@ -34,11 +34,12 @@ type PortalOptions = {
 };
 
 /** Where a notification was lost. */
-const noticedWithinMs = 5_000;
+const noticedWithinMs = 10_000;
 const endpointBytes = 16_777_216;
 
 /** Pages of one session that follow a payment at once, in one process. */
 const streamsOfSession = 4;
+const maxStreams = 500;
 
 function openRoom(
   ctx: ReadingCtx,
@@ -65,7 +66,7 @@ function openRoom(
       return (endpoints.findFresh(key) ?? (await endpoints.load(key, read))).all;
     },
     hasRecords: createHasRecords(ctx.clock),
-    streams: new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: streamsOfSession }),
+    streams: new Semaphore({ maxRunning: maxStreams, maxRunningPerOwner: streamsOfSession }),
     notices: createTopicNotifications(ctx, streams.pollMs ?? noticedWithinMs),
     stopping: streams.stopping ?? new AbortController().signal,
     nameCustomers: createNames(ctx.clock),

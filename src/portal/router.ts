@@ -102,28 +102,30 @@ const visiting = (work: (at: At, visit: Visit) => Promise<void>) =>
     await sendPage(res, room.loadRenderer, { page, frame }, { isFramed: isFramed(visitor) });
   });
 
-type Read = (
-  visit: Visit,
-  req: Request,
-  at: At,
-) => Promise<{ page: Page; pictures?: readonly string[]; status?: number } | { readonly seeOther: string }>;
-const showing = (read: Read) =>
-  visiting(async (at, visit) => {
-    const { room, ctx, site, req, res } = at;
-    const path = `${site.base}${req.path}`;
-    const [shown, places, named] = await Promise.all([
-      read(visit, req, at),
-      listPlaces(visit, room.hasRecords, path),
-      room.nameCustomers(ctx, visit.portal, visit.customers),
-    ]);
-    if ('seeOther' in shown) return res.redirect(303, shown.seeOther);
-    const { page, pictures = [], status = 200 } = shown;
-    res.status(status);
-    const { branding } = visit.content;
-    const around = { site, req, files: room.files, offer: visit.portal.settings, branding };
-    const frame = visitorFrame(around, visit, named, places);
-    await sendPage(res, room.loadRenderer, { page, frame }, { pictures, isFramed: isFramed(visit) });
-  });
+type Shown = { page: Page; pictures?: readonly string[]; status?: number };
+async function show(at: At, visit: Visit, reading: Promise<Shown>): Promise<void> {
+  const { room, ctx, site, req, res } = at;
+  const path = `${site.base}${req.path}`;
+  const [{ page, pictures = [], status = 200 }, places, named] = await Promise.all([
+    reading,
+    listPlaces(visit, room.hasRecords, path),
+    room.nameCustomers(ctx, visit.portal, visit.customers),
+  ]);
+  res.status(status);
+  const { branding } = visit.content;
+  const around = { site, req, files: room.files, offer: visit.portal.settings, branding };
+  const frame = visitorFrame(around, visit, named, places);
+  await sendPage(res, room.loadRenderer, { page, frame }, { pictures, isFramed: isFramed(visit) });
+}
+const showing = (read: (visit: Visit, req: Request) => Promise<Shown>) =>
+  visiting((at, visit) => show(at, visit, read(visit, at.req)));
+
+/** What surrounds a page is read after the form was taken: a failure there must not hide what it did. */
+const submitPayment = visiting(async (at, visit) => {
+  const answer = await startPayment(at, visit);
+  if ('seeOther' in answer) at.res.redirect(303, answer.seeOther);
+  else await show(at, visit, Promise.resolve(answer));
+});
 
 const param = ({ params }: Request, name: string): string => String(params[name] ?? '');
 
@@ -154,7 +156,7 @@ const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/sign-in': forms.signIn,
   '/code': forms.countingSignIn(forms.enterCode),
   '/demo': forms.countingSignIn(forms.signInAsDemo),
-  '/pay': showing(async (visit, _req, at) => startPayment(at, visit)),
+  '/pay': submitPayment,
   '/payments/:id/end': visiting(endPayment),
   '/sign-out': forms.signOut,
   '/view-as': forms.startViewAs,

@@ -15,6 +15,7 @@ import {
   findVisit,
   listFamily,
   type PayOffer,
+  type Person,
   type Portal,
   type PortalCtx,
   type PortalReader,
@@ -35,6 +36,8 @@ export type SignedIn = {
   readonly portal: Portal;
   readonly session: VisitorSession;
   readonly content: ShownContent;
+  /** The address as the ERP or a member wrote it, for mails; empty where neither did. */
+  readonly writtenAs: string;
   /** Ids of the visitor's customers, in order. */
   readonly customers: readonly string[];
   /** The one that was chosen, as long as it is one of them; or the only one. */
@@ -92,24 +95,25 @@ export async function findSignedIn(ctx: PortalCtx, site: Site, req: Request): Pr
   if (session.hits > requestsOfPages * ctx.settings.rateLimitPerMinute)
     throw rateLimitExceeded(session.seconds_left);
   const [found] = await Promise.all([
-    findCustomersOf(ctx, portal, session, entry),
+    findVisitor(ctx, portal, session, entry),
     session.is_fresh ? undefined : noteUse(ctx, site, session),
   ]);
-  const customers = [...found].sort(byLength);
+  const customers = [...found.customers].sort(byLength);
   const chosen = customers.find((id) => id === session.customer);
   const customer = chosen ?? (customers.length === 1 ? customers[0] : undefined);
-  return { ctx, site, portal, session, content, customers, customer };
+  return { ctx, site, portal, session, content, customers, customer, writtenAs: found.writtenAs };
 }
 
 /** Of a member who looks at the portal as any visitor of one customer, that customer. */
-async function findCustomersOf(
+async function findVisitor(
   ctx: PortalCtx,
   portal: Portal,
   { email, viewer_id: viewer, customer }: VisitorSession,
   entry: VisitorEntry | undefined,
-): Promise<readonly string[]> {
-  if (viewer !== null && email === '') return customer === null ? [] : [customer];
-  return (await findPersonOf(ctx, portal, email, entry)).customers;
+): Promise<Person> {
+  if (viewer !== null && email === '')
+    return { customers: customer === null ? [] : [customer], writtenAs: '' };
+  return findPersonOf(ctx, portal, email, entry);
 }
 
 /** Numbers as numbers, so that the order is that of the ERP. */

@@ -127,11 +127,11 @@ describe('the form', () => {
     const id = await fixture.books.invoice(1_000);
     await sync([{ id, due: 10 }]);
     expect((await pay(ann, {})).text).toContain('Choose at least one invoice.');
-    for (const typed of ['1,2.3,4', '0', 'all']) {
+    for (const typed of ['1,2.3,4', '0', 'all', '']) {
       const { status, text } = await pay(ann, { [id]: typed });
       expect([typed, status]).toEqual([typed, 422]);
       expect(text).toContain('Enter an amount above zero, such as 100.00.');
-      expect(text).toContain(`name="amount.${id}" value="${typed}"`);
+      expect(text).toContain(`name="amount.${id}" value${typed === '' ? ' ' : `="${typed}"`}`);
     }
     expect((await pay(ann, { 999999: null })).text).toContain(
       'Something has changed since this page was loaded.',
@@ -181,6 +181,17 @@ describe('the form', () => {
   });
 });
 
+it('an invoice that is beyond the first 200 can be paid from its own page', async () => {
+  const last = '5200';
+  await sync(Array.from({ length: 201 }, (_, index) => ({ id: String(5000 + index), due: 1 })));
+  expect(await textOf(ann, '/pay')).toContain('1 more open invoice is shown');
+  expect((await ann.get(`/records/invoice/${last}`)).text).toContain(`/pay?invoice=${last}`);
+  expect((await ann.get(`/pay?invoice=${last}`)).text).toMatch(
+    new RegExp(`value="${last}" id="pay-0" checked`),
+  );
+  expect((await ann.get('/pay?invoice=none')).status).toBe(200);
+});
+
 describe('no one', () => {
   it('sees, ends or pays what is another customer’s', async () => {
     const [own, foreign] = [await fixture.books.invoice(1_000), await fixture.books.invoice(1_000)];
@@ -206,6 +217,36 @@ describe('no one', () => {
       expect(answer.status).toBe(404);
     expect(await textOf(eve, '/payments')).toContain('Nothing has been paid here yet.');
     await ann.post(`${path}/end`, {});
+  });
+
+  it('sees payments of another ERP account, whose customers have the same ids', async () => {
+    const id = await fixture.books.invoice(1_000);
+    await sync([{ id, due: 10 }]);
+    const { path, paymentId } = await start(ann, { [id]: null });
+    const setAccount = (account: string | null) =>
+      fixture.sql((tx) => tx('pay_payments').where({ id: paymentId }).update({ erp_account: account }));
+    await setAccount('999999');
+    for (const answer of [await ann.get(path), await ann.post(`${path}/end`, {})])
+      expect(answer.status).toBe(404);
+    expect((await ann.get('/payments')).text).not.toContain(paymentId);
+    await setAccount(null);
+    await ann.post(`${path}/end`, {});
+    const entries = await fixture.sql((tx) =>
+      tx('audit_log').where({ target_id: paymentId }).select('action', 'actor_email'),
+    );
+    expect(entries).toEqual([{ action: 'checkout.end', actor_email: 'ann@aster.example' }]);
+  });
+
+  it('goes on with or ends what an API caller started', async () => {
+    const id = await fixture.books.invoice(1_000);
+    await sync([{ id, due: 10 }]);
+    const { paymentId, url } = await fixture.checkOut([{ recordId: id }]);
+    const path = `/payments/${paymentId}`;
+    expect((await ann.get(path)).text).not.toContain(url);
+    await ann.post(`${path}/end`, {});
+    expect((await fixture.readPayment({ paymentId })).status).toBe('PENDING');
+    await fixture.giveUp({ url });
+    await fixture.work(paymentId);
   });
 
   it('pays from another site, or as a member who sees the portal as a visitor would', async () => {

@@ -70,5 +70,5 @@ export type PayingPortal = Awaited<ReturnType<typeof openPayingPortal>>;
 export const payForm = (amounts: Readonly<Record<string, string | null>>) =>
   Object.fromEntries([
     ['invoice', Object.keys(amounts)],
-    ...Object.entries(amounts).map(([id, amount]) => [`amount.${id}`, amount ?? '']),
+    ...Object.entries(amounts).flatMap(([id, amount]) => (amount === null ? [] : [[`amount.${id}`, amount]])),
   ]);

@@ -6,8 +6,10 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { findProviderKind } from '../../gateways/payments/providers.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import type { PageQuery } from '../../http/page.ts';
+import { writeAudit } from '../../identity/audit.store.ts';
 import { listMaskedSources } from '../../sync/index.ts';
 import { matchesCurrency, syncedSince } from './checkout/open-invoices.ts';
+import type { PayerCtx } from './checkout/payer.ts';
 import { readFreeAmounts } from './checkout/price-lines.ts';
 import { findEnabledConfig, findPayConfig, type PayConfigRow } from './ledger/config.store.ts';
 import { type ErpState, listErpStates } from './ledger/erp-states.store.ts';
@@ -77,7 +79,7 @@ export type VisitorPayment = {
   /** Why the last attempt failed, in the provider's words. */
   readonly failure: string | null;
   readonly erp: ErpState['status'];
-  /** Where it can still be paid. */
+  /** Where it can still be paid; null for one that an API caller started. */
   readonly url: string | null;
   readonly createdAt: string;
   readonly succeededAt: string | null;
@@ -110,14 +112,14 @@ async function toVisitorPayments(
       method: row.method_type === null ? null : { type: row.method_type, last4: row.method_last4 },
       failure: row.failure_message,
       erp: erp.get(id)?.status ?? 'OFF',
-      url: status === 'PENDING' ? (urls.get(id) ?? null) : null,
+      url: status === 'PENDING' && row.visitor !== null ? (urls.get(id) ?? null) : null,
       createdAt: instant(row.created_at),
       succeededAt: instantOrNull(row.succeeded_at),
     };
   });
 }
 
-/** Payments for these customers, newest first, without those that were never paid. */
+/** Payments for these customers, newest first, without those that were ended. */
 export const listVisitorPayments = (
   ctx: TenantCtx,
   customers: readonly string[],
@@ -125,20 +127,43 @@ export const listVisitorPayments = (
   status?: PaymentStatus,
 ) =>
   inTransaction(ctx, async (tx) => {
-    const found = await store.listPaymentsOf(tx, ctx.organizationId, customers, page, status);
+    const found = await store.listPaymentsOf(
+      tx,
+      ctx.organizationId,
+      await payersOf(tx, ctx, customers),
+      page,
+      status,
+    );
     return { total: found.total, payments: await toVisitorPayments(tx, ctx, found.rows) };
   });
 
-const findOwn = async (tx: Tx, ctx: TenantCtx, customers: readonly string[], id: string) => {
-  const row = await store.findPayment(tx, ctx.organizationId, id);
-  return orNotFound(row !== undefined && customers.includes(row.customer_id) ? row : undefined, 'Payment');
-};
+const payersOf = async (tx: Tx, { organizationId }: TenantCtx, customers: readonly string[]) => ({
+  erpAccount: await store.findErpAccount(tx, organizationId),
+  customers,
+});
+
+async function findOwn(tx: Tx, ctx: TenantCtx, customers: readonly string[], id: string) {
+  const payers = await payersOf(tx, ctx, customers);
+  return orNotFound(await store.findPaymentOf(tx, ctx.organizationId, payers, id), 'Payment');
+}
 
 /** Throws 404 for a payment of another customer. */
 export const getVisitorPayment = (ctx: TenantCtx, customers: readonly string[], id: string) =>
   inTransaction(ctx, async (tx) => {
     const [payment] = await toVisitorPayments(tx, ctx, [await findOwn(tx, ctx, customers, id)]);
     return orNotFound(payment, 'Payment');
+  });
+
+/** What decides what its page says. Throws 404 for a payment of another customer. */
+export const getVisitorPaymentState = (
+  ctx: TenantCtx,
+  customers: readonly string[],
+  id: string,
+): Promise<Pick<VisitorPayment, 'status' | 'erp'>> =>
+  inTransaction(ctx, async (tx) => {
+    const { status } = await findOwn(tx, ctx, customers, id);
+    const erp = (await listErpStates(tx, ctx.organizationId, [id])).get(id)?.status ?? 'OFF';
+    return { status, erp };
   });
 
 /** A payment with the visitor who made it, for the receipt; undefined for one without. `url`: of its page. */
@@ -166,19 +191,26 @@ export const checkVisitorPayment = (ctx: TenantCtx, customers: readonly string[]
   });
 
 /**
- * Ends a payment that was not paid, so that its invoices can be paid again; one that was paid meanwhile stays so.
- * Throws 404 for a payment of another customer, and 503 when the provider doesn't respond.
+ * Ends a payment that a visitor started and that isn't paid, so that its invoices can be paid again; one that was paid
+ * meanwhile stays so. Throws 404 for a payment of another customer, and 503 when the provider doesn't respond.
  */
-export async function endVisitorPayment(ctx: TenantCtx, customers: readonly string[], id: string) {
-  const payment = await inTransaction(ctx, (tx) => findOwn(tx, ctx, customers, id));
-  if (payment.status !== 'PENDING' || payment.session_id === null) return;
+export async function endVisitorPayment(
+  ctx: PayerCtx,
+  customers: readonly string[],
+  id: string,
+): Promise<void> {
+  const payment = await inTransaction(ctx, async (tx) => {
+    const found = await findOwn(tx, ctx, customers, id);
+    const canEnd = found.visitor !== null && found.status === 'PENDING' && found.session_id !== null;
+    if (canEnd) await writeAudit(tx, ctx, 'checkout.end', ['payment', id]);
+    return canEnd ? found : undefined;
+  });
+  const sessionId = payment?.session_id;
+  if (payment === undefined || sessionId == null) return;
+  const { account_id: accountId } = payment;
   try {
-    const provider = await getProvider(ctx, payment.account_id);
-    await mergePayment(
-      ctx,
-      payment.account_id,
-      await provider.expireCheckout(payment.session_id, providerSignal()),
-    );
+    const provider = await getProvider(ctx, accountId);
+    await mergePayment(ctx, accountId, await provider.expireCheckout(sessionId, providerSignal()));
   } catch (error) {
     throw providerErrorToAppError(error, '');
   }

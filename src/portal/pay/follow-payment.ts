@@ -2,7 +2,7 @@
 // loads itself again, as any request does.
 import type { Request } from 'express';
 import { rateLimitExceeded } from '../../http/rate-limit.ts';
-import { getVisitorPayment, paymentTopic } from '../../platform/index.ts';
+import { getVisitorPaymentState, paymentTopic } from '../../platform/index.ts';
 import { type At, disconnected } from '../room.ts';
 import type { Visit } from '../visit.ts';
 import { idOf, stateOf } from './payment-page.ts';
@@ -19,7 +19,8 @@ const seenOf = ({ query }: Request): string => String(query['seen'] ?? '');
 export async function followPayment({ room, req, res }: At, visit: Visit): Promise<void> {
   const { ctx, family, session } = visit;
   const id = idOf(req);
-  const isUnchanged = async () => stateOf(await getVisitorPayment(ctx, family, id)) === seenOf(req);
+  const isUnchanged = async () => stateOf(await getVisitorPaymentState(ctx, family, id)) === seenOf(req);
+  if (req.method === 'HEAD') return void res.end();
   const release = room.streams.tryAcquire(session.id);
   if (release === undefined) throw rateLimitExceeded(5);
   const signal = AbortSignal.any([disconnected(res), room.stopping, AbortSignal.timeout(maxOpenMs)]);

@@ -2,15 +2,15 @@
 // is left to pay of each. What is charged is decided by `startCheckout`, from the ERP itself.
 import Big from 'big.js';
 import type { Request } from 'express';
+import { AppError } from '../../core/errors.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import { currencyDigits } from '../../core/text/money.ts';
 import { listVisitorPayments, readLeftToPay, recordsEndpoint } from '../../platform/index.ts';
 import { findOffer, type Offer } from '../offer.ts';
 import { listOpenTypes, sumOpen } from '../open-amounts.ts';
-import { fieldsToRead, recordAddress } from '../record-table.ts';
+import { fieldsToRead, pickMeanings, recordAddress } from '../record-table.ts';
 import {
   findMeaning,
-  listShownFields,
   openQuery,
   type RecordRow,
   readingOf,
@@ -23,6 +23,8 @@ import { notFoundHere, type Visit } from '../visit.ts';
 
 /** As many invoices as one checkout takes. */
 const maxInvoices = 200;
+/** Beyond them, as many as a visitor comes to from their own pages. */
+const maxOthers = 10;
 
 /** What the form says: of each chosen invoice the typed amount, null where none was. */
 export type Chosen = ReadonlyMap<string, string | null>;
@@ -38,21 +40,48 @@ export const noProblems: Problems = { form: null, rows: new Map() };
 
 const textOf = (value: unknown): string | null => (value == null ? null : toDigits(value));
 
-async function readInvoices(visit: Visit, { recordType, customer, amountDue, currencyField }: Offer) {
+/** What a visitor sends may be no id of the record type. */
+function unlessNoId(error: unknown): { readonly records: string } {
+  if (error instanceof AppError && error.status === 400) return { records: '[]' };
+  throw error;
+}
+
+const meanings = ['number', 'date', 'dueDate'] as const;
+
+/** Open invoices, the oldest due date first; before them those of the `wanted` ids that are not among the first. */
+async function readRows(
+  visit: Visit,
+  recordType: string,
+  fields: readonly string[],
+  wanted: readonly string[],
+) {
   const dueDate = findMeaning(visit, recordType, 'dueDate');
-  const meanings = ['number', 'date', 'dueDate'] as const;
-  const shown = listShownFields(visit, recordType).filter(({ meaning }) =>
-    meanings.some((one) => one === meaning),
-  );
-  const names = fieldsToRead(visit, recordType, shown).split(',');
-  const page = await visit.reader.list(recordsEndpoint(recordType), {
-    ...openQuery(visit, recordType),
+  const read = (query: Readonly<Record<string, string>>) =>
+    visit.reader.list(recordsEndpoint(recordType), {
+      ...{ ...openQuery(visit, recordType), ...query },
+      fields: [...new Set(fields)].join(','),
+    });
+  const page = await read({
     ...(dueDate !== undefined && { sort: dueDate, order: 'asc' }),
     pageSize: String(maxInvoices),
-    fields: [...new Set([...names, ...(customer === undefined ? [] : [customer])])].join(','),
   });
-  const reading = readingOf(visit, recordType, page.fields);
-  const rows = (parseExact(page.records) as RecordRow[]).map((row) => {
+  const first = parseExact(page.records) as RecordRow[];
+  const missing = wanted.filter((id) => !first.some((row) => String(row.id) === id));
+  const others = await Promise.all(missing.slice(0, maxOthers).map((id) => read({ id }).catch(unlessNoId)));
+  return { page, rows: [...others.flatMap(({ records }) => parseExact(records) as RecordRow[]), ...first] };
+}
+
+async function readInvoices(
+  visit: Visit,
+  { recordType, customer, amountDue, currencyField }: Offer,
+  wanted: readonly string[],
+) {
+  const shown = pickMeanings(visit, recordType, meanings);
+  const names = fieldsToRead(visit, recordType, shown).split(',');
+  const fields = customer === undefined ? names : [...names, customer];
+  const found = await readRows(visit, recordType, fields, wanted);
+  const reading = readingOf(visit, recordType, found.page.fields);
+  const rows = found.rows.map((row) => {
     const meant = (meaning: (typeof meanings)[number]): Value => {
       const field = shown.find((one) => one.meaning === meaning);
       return field === undefined ? null : toValue(field, row, reading);
@@ -67,7 +96,7 @@ async function readInvoices(visit: Visit, { recordType, customer, amountDue, cur
       currency: currencyField === undefined ? null : textOf(row[currencyField]),
     };
   });
-  return { rows, total: page.total, syncedAt: page.syncedAt };
+  return { rows, total: found.page.total, syncedAt: found.page.syncedAt };
 }
 
 /** What is open as credit, by currency: shown, never applied. */
@@ -79,11 +108,11 @@ async function readCredits(visit: Visit): Promise<PayPage['credits']> {
 }
 
 /** Throws 404 where visitors can't pay, and rejects as lists do. */
-export async function readPay(visit: Visit): Promise<PayRead> {
+export async function readPay(visit: Visit, wanted: Iterable<string>): Promise<PayRead> {
   const offer = await findOffer(visit);
   if (offer === undefined) throw notFoundHere();
   const [{ rows, total, syncedAt }, credits, pending] = await Promise.all([
-    readInvoices(visit, offer),
+    readInvoices(visit, offer, [...wanted]),
     readCredits(visit),
     listVisitorPayments(visit.ctx, visit.family, { page: 1, pageSize: 20 }, 'PENDING'),
   ]);
@@ -131,7 +160,7 @@ function sumOf(payable: readonly Payable[], chosen: Chosen, currency: string): P
 
 /** The address may name an invoice to begin with: `?invoice=`. */
 export async function readPayPage(visit: Visit, { query }: Request): Promise<PayPage> {
-  const { page } = await readPay(visit);
   const asked = query['invoice'];
-  return page(new Map(typeof asked === 'string' ? [[asked, null]] : []));
+  const chosen: Chosen = new Map(typeof asked === 'string' ? [[asked, null]] : []);
+  return (await readPay(visit, chosen.keys())).page(chosen);
 }

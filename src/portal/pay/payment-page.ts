@@ -5,6 +5,7 @@ import {
   checkVisitorPayment,
   endVisitorPayment,
   getVisitorPayment,
+  isOpen,
   listVisitorPayments,
   type VisitorPayment,
 } from '../../platform/index.ts';
@@ -14,7 +15,7 @@ import { type At, assertOwnForm } from '../room.ts';
 import { findShown } from '../shown-fields.ts';
 import type { PaymentPage, PaymentsPage, ShownPayment } from '../view-model.ts';
 import { notFoundHere, type Visit } from '../visit.ts';
-import { assertVisitor } from './start-payment.ts';
+import { assertVisitor, payerOf } from './start-payment.ts';
 
 const pageSize = 25;
 
@@ -45,11 +46,12 @@ function toShown(visit: Visit, payment: VisitorPayment): ShownPayment {
 }
 
 /** Nothing more happens to it soon that a visitor waits for. */
-const isSettled = ({ status, books }: ShownPayment): boolean =>
-  !['PENDING', 'PROCESSING'].includes(status) && (status !== 'SUCCEEDED' || books !== 'waiting');
+const isSettled = ({ status, erp }: VisitorPayment): boolean =>
+  !isOpen(status) && !(status === 'SUCCEEDED' && erp === 'PENDING');
 
 /** What decides whether the page has to be loaded again. */
-export const stateOf = ({ status, erp }: VisitorPayment): string => `${status}-${erp}`;
+export const stateOf = ({ status, erp }: Pick<VisitorPayment, 'status' | 'erp'>): string =>
+  `${status}-${erp}`;
 
 /** Throws 404 for what is no id of a payment. */
 export const idOf = ({ params }: Request): string => {
@@ -66,19 +68,21 @@ export async function readPayment(visit: Visit, req: Request): Promise<PaymentPa
   const id = idOf(req);
   const { ctx, family, site, session } = visit;
   const payment = await getVisitorPayment(ctx, family, id);
-  const isOpen = payment.status === 'PENDING' || payment.status === 'PROCESSING';
-  if (isOpen && req.query['back'] !== undefined) await checkVisitorPayment(ctx, family, id);
+  if (isOpen(payment.status) && req.query['back'] !== undefined) await checkVisitorPayment(ctx, family, id);
   const shown = toShown(visit, payment);
   const isOwn = session.viewer_id === null;
+  // Its browser leaves at once.
+  const isBegun = isOwn && payment.url !== null && req.query['begin'] !== undefined;
   return {
     kind: 'payment',
     payment: shown,
     ...{ method: payment.method, failure: payment.failure },
     url: isOwn ? payment.url : null,
-    isBegun: isOwn && payment.url !== null && req.query['begin'] !== undefined,
+    isBegun,
     isBack: payment.status === 'PENDING' && req.query['back'] === 'paid',
     end: isOwn && payment.url !== null ? `${site.base}/payments/${id}/end` : null,
-    events: isSettled(shown) ? null : `${site.base}/payments/${id}/events?seen=${stateOf(payment)}`,
+    events:
+      isBegun || isSettled(payment) ? null : `${site.base}/payments/${id}/events?seen=${stateOf(payment)}`,
     list: `${site.base}/payments`,
   };
 }
@@ -111,6 +115,6 @@ export async function endPayment(at: At, visit: Visit): Promise<void> {
   const id = idOf(at.req);
   assertOwnForm(at);
   assertVisitor(visit);
-  await endVisitorPayment(visit.ctx, visit.family, id);
+  await endVisitorPayment(payerOf(at, visit), visit.family, id);
   at.res.redirect(303, `${visit.site.base}/payments/${id}`);
 }

@@ -6,7 +6,7 @@ import { AppError } from '../../core/errors.ts';
 import { callerAddress } from '../../http/caller-address.ts';
 import { getRequestId } from '../../http/errors.ts';
 import { parseForm } from '../../http/sign-in/browser.ts';
-import { findPerson, type PayerCtx, startCheckout } from '../../platform/index.ts';
+import { type PayerCtx, startCheckout } from '../../platform/index.ts';
 import { chooseLanguage } from '../frame.ts';
 import { type At, assertOwnForm, disconnected } from '../room.ts';
 import { visitorAuthor } from '../sign-in.ts';
@@ -32,10 +32,12 @@ function readChosen(req: Request): Chosen {
   return new Map(
     invoice.map((id) => {
       const typed = fields[`amount.${id}`];
-      return [id, typeof typed === 'string' && typed.trim() !== '' ? typed.trim().slice(0, maxTyped) : null];
+      return [id, typeof typed === 'string' ? typed.trim().slice(0, maxTyped) : null];
     }),
   );
 }
+
+const isZero = (amount: string): boolean => !/[1-9]/.test(amount);
 
 type Line = { readonly invoice: Payable; readonly amount: string };
 
@@ -51,7 +53,10 @@ function toLines(
     return { invoice, amount: typed === null ? invoice.left : parseTypedAmount(typed, currency, language) };
   });
   const lines = read.flatMap(({ invoice, amount }) => (amount === undefined ? [] : [{ invoice, amount }]));
-  const wrong = read.filter(({ amount }) => amount === undefined || !/[1-9]/.test(amount));
+  const wrong = read.flatMap(({ invoice: { id, left }, amount }): [string, PayProblem][] => {
+    if (isZero(left)) return [[id, { code: 'in_flight' }]];
+    return amount === undefined || isZero(amount) ? [[id, { code: 'amount' }]] : [];
+  });
   const several = new Set(found.map(({ customer }) => customer)).size > 1;
   const code =
     chosen.size === 0
@@ -65,7 +70,7 @@ function toLines(
     lines,
     problems: {
       form: code === null ? null : { code },
-      rows: new Map(wrong.map(({ invoice }) => [invoice.id, { code: 'amount' }])),
+      rows: new Map(wrong),
     },
   };
 }
@@ -97,7 +102,7 @@ function toProblems({ status, details }: AppError, lines: readonly Line[]): Prob
   };
 }
 
-const payerOf = ({ req, res, site }: At, { ctx, session }: Visit): PayerCtx => {
+export const payerOf = ({ req, res, site }: At, { ctx, session }: Visit): PayerCtx => {
   const client = { ip: callerAddress(req), requestId: getRequestId(res) };
   const { principal, ip, requestId } = visitorAuthor(site, session.email, session.id, client);
   return {
@@ -125,17 +130,16 @@ type Started = { readonly page: PayPage; readonly status: number } | { readonly 
  * 404 where visitors can't pay.
  */
 export async function startPayment(at: At, visit: Visit): Promise<Started> {
-  const { ctx, site, session, portal } = visit;
+  const { ctx, site, session, portal, writtenAs } = visit;
   assertOwnForm(at);
   assertVisitor(visit);
   const chosen = readChosen(at.req);
-  const { offer, payable, page } = await readPay(visit);
+  const { offer, payable, page } = await readPay(visit, chosen.keys());
   const language = chooseLanguage(at.req, portal.settings);
   const { lines, problems } = toLines(chosen, payable, offer.currency, language);
   const [first] = lines;
   if (problems.form !== null || problems.rows.size > 0 || first === undefined)
     return { page: page(chosen, problems), status: 422 };
-  const { writtenAs } = await findPerson(ctx, portal, session.email);
   const pagesOf = `${site.origin}${site.base}`;
   try {
     const { paymentId } = await startCheckout(payerOf(at, visit), {
@@ -154,7 +158,7 @@ export async function startPayment(at: At, visit: Visit): Promise<Started> {
     if (shown === undefined) throw error;
     ctx.log.info({ err: error, organizationId: ctx.organizationId }, 'a visitor could not start a payment');
     return {
-      page: (await readPay(visit)).page(chosen, shown),
+      page: (await readPay(visit, chosen.keys())).page(chosen, shown),
       status: error instanceof AppError ? error.status : 422,
     };
   }

@@ -5,16 +5,14 @@ import type { Language } from '../view-model.ts';
 
 const decimalOf = (language: Language): string => (language === 'en' ? '.' : ',');
 
-/** What separates the decimals: what comes last, unless it can only separate thousands. Undefined for none. */
-function findDecimal(text: string, digits: number, language: Language): string | undefined {
+/** What separates the decimals; undefined for none. A single mark before three digits is read as the language reads it. */
+function findDecimal(text: string, language: Language): string | undefined {
   const last = /[.,](?=[^.,]*$)/.exec(text);
-  if (last === null) return undefined;
-  const [mark] = last;
-  if (text.split(mark).length > 2) return undefined;
-  const isMixed = /\./.test(text) && /,/.test(text);
-  const decimals = text.length - last.index - 1;
-  if (isMixed || decimals !== 3) return mark;
-  return digits >= 3 && mark === decimalOf(language) ? mark : undefined;
+  const mark = last?.[0];
+  if (last === null || mark === undefined || text.split(mark).length > 2) return undefined;
+  const isMixed = text.includes('.') && text.includes(',');
+  const mayGroup = !isMixed && text.length - last.index - 1 === 3;
+  return mayGroup && mark !== decimalOf(language) ? undefined : mark;
 }
 
 /**
@@ -24,9 +22,9 @@ function findDecimal(text: string, digits: number, language: Language): string |
 export function parseTypedAmount(typed: string, currency: string, language: Language): string | undefined {
   const text = typed.replaceAll(/[\s'’]/g, '');
   const digits = currencyDigits(currency);
-  const decimal = findDecimal(text, digits, language);
+  const decimal = findDecimal(text, language);
   const [whole = '', fraction = ''] = decimal === undefined ? [text] : text.split(decimal);
-  const isGrouped = /^\d{1,3}(?:[.,]\d{3})+$/.test(whole) && new Set(whole.match(/[.,]/g)).size === 1;
+  const isGrouped = /^[1-9]\d{0,2}(?:[.,]\d{3})+$/.test(whole) && new Set(whole.match(/[.,]/g)).size === 1;
   if (!(isGrouped || /^\d+$/.test(whole)) || !/^\d*$/.test(fraction) || fraction.length > digits)
     return undefined;
   const units = whole.replaceAll(/[.,]/g, '').replace(/^0+(?=\d)/, '');

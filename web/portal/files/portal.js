@@ -63,7 +63,7 @@ const payForm = (() => {
       .replaceAll(/[.,](?=\d{3}(?!\d))/g, (mark) => (mark === decimal ? mark : ''));
     const [whole, fraction = '', more] = text.split(decimal);
     const units = whole + fraction.padEnd(digits, '0');
-    return more === undefined && fraction.length <= digits && /^\d{1,18}$/.test(units)
+    return more === undefined && whole !== '' && fraction.length <= digits && /^\d{1,18}$/.test(units)
       ? BigInt(units)
       : undefined;
   };

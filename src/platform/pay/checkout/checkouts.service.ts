@@ -170,9 +170,17 @@ async function insertPayment(
 /** Each holds the amounts of its invoices until it is paid or has expired. */
 const maxPendingOfCustomer = 10;
 
-async function assertFewPending(tx: Tx, organizationId: string, customerId: string): Promise<void> {
+/** Throws 422 `too_many_open` for a visitor whose customer has as many payments in progress as it may. */
+async function assertFewPending(
+  tx: Tx,
+  organizationId: string,
+  order: NewCheckout,
+  erpAccount: string | null,
+) {
+  if (order.visitor == null) return;
+  const payers = { erpAccount, customers: [order.customerId] };
   const page = { page: 1, pageSize: 1 };
-  const { total } = await store.listPaymentsOf(tx, organizationId, [customerId], page, 'PENDING');
+  const { total } = await store.listPaymentsOf(tx, organizationId, payers, page, 'PENDING');
   if (total >= maxPendingOfCustomer)
     throw invalid('Too many payments have been started', [
       { path: '', code: 'too_many_open', message: 'End or finish one of them first' },
@@ -189,7 +197,7 @@ const storeCheckout = (ctx: PayerCtx, input: NewCheckout, setup: PaySetup, read:
     await assertChecked(tx, ctx.organizationId, setup.config.account_id);
     const now = await lockPayConfig(tx, ctx.organizationId);
     const { config } = setup;
-    if (input.visitor != null) await assertFewPending(tx, ctx.organizationId, input.customerId);
+    await assertFewPending(tx, ctx.organizationId, input, setup.erpAccount);
     if (now?.updated_at.getTime() !== config.updated_at.getTime())
       throw unavailable('The payment configuration has just changed; try again', 1);
     const { erpAccount } = setup;
@@ -243,6 +251,8 @@ export async function startCheckout(ctx: PayerCtx, input: NewCheckout) {
   const setup = await getActiveSetup(ctx);
   const { invoices, currency } = setup.config;
   const ids = [...new Set(input.invoices.map(({ recordId }) => recordId))];
+  // Before the ERP is asked; what holds is decided with the amounts.
+  await inTransaction(ctx, (tx) => assertFewPending(tx, ctx.organizationId, input, setup.erpAccount));
   const read = await readOpenInvoices(ctx, { mapping: invoices, currency }, ids, input.allowStale);
   const stored = await storeCheckout(ctx, input, setup, read);
   const session = await createSession(ctx, stored);

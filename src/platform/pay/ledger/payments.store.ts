@@ -158,22 +158,32 @@ export function listPayments(tx: Tx, organizationId: string, page: PageQuery, fi
   return readPage<PaymentRow>(query, page);
 }
 
+/** An unknown ERP account on either side matches any account. In another account the same ids name other records. */
+const isOfAccount = "coalesce(erp_account, ?, '') = coalesce(?, erp_account, '')";
+type Payers = { readonly erpAccount: string | null; readonly customers: readonly string[] };
+const paymentsOf = (tx: Tx, organizationId: string, { erpAccount, customers }: Payers) =>
+  payments(tx, organizationId)
+    .whereIn('customer_id', customers)
+    .whereRaw(isOfAccount, [erpAccount, erpAccount])
+    .select<PaymentRow[]>(...paymentColumns);
+
+export const findPaymentOf = async (tx: Tx, organizationId: string, payers: Payers, id: string) =>
+  paymentsOf(tx, organizationId, payers).where({ id }).first<PaymentRow | undefined>();
+
 /** Payments for these customers, newest first, without canceled ones. */
 export function listPaymentsOf(
   tx: Tx,
   organizationId: string,
-  customers: readonly string[],
+  payers: Payers,
   page: PageQuery,
   status: PaymentStatus | undefined,
 ) {
-  const query = payments(tx, organizationId)
-    .whereIn('customer_id', customers)
+  const query = paymentsOf(tx, organizationId, payers)
     .whereNot({ status: 'CANCELED' })
     .orderBy([
       { column: 'created_at', order: 'desc' },
       { column: 'id', order: 'desc' },
-    ])
-    .select(...paymentColumns);
+    ]);
   if (status !== undefined) query.where({ status });
   return readPage<PaymentRow>(query, page);
 }
@@ -324,8 +334,7 @@ export const listShares = async (
     .where('i.organization_id', organizationId)
     .whereRaw('i.record_id = any(?::text[])', [recordIds as string[]])
     .whereNotIn('p.status', ['FAILED', 'CANCELED'])
-    // An unknown ERP account on either side matches any account.
-    .whereRaw('coalesce(p.erp_account, ?, ?) = coalesce(?, p.erp_account, ?)', [account, '', account, ''])
+    .whereRaw(isOfAccount, [account, account])
     .select<ShareRow[]>(
       'i.payment_id',
       'i.record_id',

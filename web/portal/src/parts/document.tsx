@@ -92,7 +92,7 @@ function pageTitle(page: Page, view: View): string {
 const Refresh = ({ page }: { page: Page }) => {
   if (page.kind !== 'payment') return null;
   if (page.isBegun && page.url !== null) return <meta http-equiv="refresh" content={`0;url=${page.url}`} />;
-  if (page.events === null || page.url !== null) return null;
+  if (page.events === null || (page.url !== null && !page.isBack)) return null;
   return (
     <noscript>
       <meta http-equiv="refresh" content="10" />
