@@ -60,6 +60,7 @@ export {
   type VisitorPayment,
 } from './pay/visitor-payments.ts';
 export { customersEndpoint, recordsEndpoint } from './portal/access-document.ts';
+export { writesNegative } from './portal/amount-signs.ts';
 export {
   readShownBranding,
   readShownLogo,
@@ -77,6 +78,7 @@ export {
   openClientSecret,
 } from './portal/sign-in.service.ts';
 export { findPortalSite, type PortalSite } from './portal/sites.store.ts';
+export { listReceivables, type ReceivableEntry, readStatementGaps } from './portal/statement-roles.ts';
 export { openViewAs, viewAsSeconds } from './portal/view-as.ts';
 export {
   accessOfFamily,

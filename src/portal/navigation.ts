@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import { isId } from '../core/id.ts';
 import { type Cache, createCache } from '../core/work/cache.ts';
 import { readPortal, recordsEndpoint, type SidebarItem } from '../platform/index.ts';
-import { findOffer } from './offer.ts';
+import { findOffer, hasStatement } from './offer.ts';
 import { listAddress } from './record-table.ts';
 import { findShown } from './shown-fields.ts';
 import type { Label, NavigationItem } from './view-model.ts';
@@ -74,8 +74,9 @@ const withoutMark = (one: Place): NavigationItem => ({ ...one, isCurrent: false 
 
 async function listByDefault(visit: Visit, known: HasRecords): Promise<Place[]> {
   const types = visit.portal.settings.records.map(({ recordType }) => recordType);
-  const [offer, ...shown] = await Promise.all([
+  const [offer, isStated, ...shown] = await Promise.all([
     findOffer(visit),
+    hasStatement(visit),
     ...types.map((type) => findHasRecords(visit, known, type)),
   ]);
   return [
@@ -83,6 +84,7 @@ async function listByDefault(visit: Visit, known: HasRecords): Promise<Place[]> 
       .filter((_, index) => shown[index])
       .map((type) => place(nameType(visit, type), listAddress(visit, type))),
     ...(offer === undefined ? [] : [place({ own: 'pay' }, `${visit.site.base}/pay`)]),
+    ...(isStated ? [place({ own: 'statement' }, `${visit.site.base}/statement`)] : []),
     ...visit.content.pages.map(({ slug, title }) => place(title, `${visit.site.base}/pages/${slug}`)),
   ];
 }

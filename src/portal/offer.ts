@@ -1,5 +1,6 @@
 // Whether visitors can pay: the organization takes payments, for the invoices that its portal shows, by the same fields.
-import { type PayOffer, recordsEndpoint } from '../platform/index.ts';
+// And whether they have statements.
+import { type PayOffer, readStatementGaps, recordsEndpoint } from '../platform/index.ts';
 import { findMeaning, findShown } from './shown-fields.ts';
 import type { Visit } from './visit.ts';
 
@@ -29,3 +30,7 @@ export async function findOffer(visit: Visit): Promise<Offer | undefined> {
     currencyField: findMeaning(visit, recordType, 'currency'),
   };
 }
+
+/** Whether the portal shows everything that makes up a customer's account. */
+export const hasStatement = async ({ ctx, portal }: Visit): Promise<boolean> =>
+  (await readStatementGaps(ctx, portal.settings)).length === 0;

@@ -9,6 +9,7 @@ const codesByDetail: Readonly<Record<string, Code>> = {
   view_ended: 'view_ended',
   scope_field_stale: 'incomplete',
   people_unknown: 'incomplete',
+  statement_too_long: 'too_long',
 };
 const codesByStatus: Readonly<Record<number, Code>> = {
   404: 'not_found',

@@ -27,6 +27,8 @@ import { sendPage } from './renderer.ts';
 import { type At, type Room, sendProblem } from './room.ts';
 import { noCustomer } from './sign-in.ts';
 import type { Site } from './sites.ts';
+import { sendStatementFile } from './statement/statement-file.ts';
+import { readStatementPage } from './statement/statement-page.ts';
 import type { Page } from './view-model.ts';
 import { findSignedIn, notFoundHere, openVisit, type SignedIn, type Visit } from './visit.ts';
 
@@ -144,6 +146,8 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/payments': showing(async (visit, req) => ({ page: await readPayments(visit, req) })),
   '/payments/:id': showing(async (visit, req) => ({ page: await readPayment(visit, req) })),
   '/payments/:id/events': visiting(followPayment),
+  '/statement': showing(async (visit, req) => ({ page: await readStatementPage(visit, req) })),
+  '/statement.csv': visiting(sendStatementFile),
   '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
   '/sign-in': forms.showSignIn,
   '/sign-in/provider': startAtProvider,

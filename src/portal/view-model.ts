@@ -1,6 +1,6 @@
 // What the pages of the portal show: plain values, which `src/portal` reads and `web/portal` draws. Neither knows
 // more of the other than these types.
-import type { languages, meanings, recordRoles } from '../core/text/portal-terms.ts';
+import type { languages, meanings, ReceivableRole, recordRoles } from '../core/text/portal-terms.ts';
 
 export type Language = (typeof languages)[number];
 
@@ -10,7 +10,10 @@ export type Label =
   | { readonly meaning: (typeof meanings)[number] }
   | { readonly role: (typeof recordRoles)[number] }
   | { readonly line: 'item' | 'text' | 'quantity' | 'rate' | 'amount' }
-  | { readonly own: 'home' | 'profile' | 'pay' | 'payments' };
+  | { readonly own: 'home' | 'profile' | 'pay' | 'payments' | 'statement' }
+  /** One document of the role. */
+  | { readonly document: ReceivableRole }
+  | { readonly statement: 'type' | 'charge' | 'payment' | 'balance' | 'opening' | 'closing' };
 
 /** Exact digits as text: never a JavaScript number. `currency`: as the ERP names it, by ISO 4217 where it does so; null where it is not known. */
 export type Money = { readonly amount: string; readonly currency: string | null };
@@ -19,6 +22,7 @@ export type DateStyle = 'iso' | 'short' | 'medium' | 'long';
 export type Value =
   | null
   | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'label'; readonly label: Label }
   /** The name of the record, which the row leads to. */
   | { readonly kind: 'number-of-record'; readonly text: string }
   | { readonly kind: 'status'; readonly text: string }
@@ -182,6 +186,34 @@ export type RecordPage = {
   readonly pay: string | null;
 };
 
+/** Days: `YYYY-MM-DD`, both included. */
+export type StatementPeriod = { readonly from: string; readonly to: string };
+export type StatementPage = {
+  readonly kind: 'statement';
+  readonly asOf: string | null;
+  readonly address: string;
+  readonly period: StatementPeriod;
+  readonly offered: readonly {
+    readonly period: 'thisMonth' | 'lastMonth' | 'thisYear' | 'lastYear';
+    readonly href: string;
+    readonly isCurrent: boolean;
+  }[];
+  /** By currency; null where the period has too many documents. */
+  readonly accounts:
+    | readonly {
+        readonly currency: string | null;
+        readonly opening: string;
+        readonly charges: string;
+        readonly payments: string;
+        readonly closing: string;
+        readonly table: Table;
+        /** Of a statement that ends today or later: by age, as on the first page. */
+        readonly aging: Balance['aging'];
+      }[]
+    | null;
+  readonly downloads: { readonly csv: string };
+};
+
 /** Of the pay form; `says`: in the provider's words. */
 export type PayProblem = {
   readonly code:
@@ -329,6 +361,7 @@ export type ProblemPage = {
     | 'unavailable'
     | 'too_many_requests'
     | 'bad_request'
+    | 'too_long'
     | 'failed';
   /** When the data were last complete. */
   readonly completeAt: string | null;
@@ -366,6 +399,7 @@ export type Page =
   | PayPage
   | PaymentPage
   | PaymentsPage
+  | StatementPage
   | ProfilePage
   | ProblemPage
   | SignInPage

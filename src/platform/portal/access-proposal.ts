@@ -90,6 +90,7 @@ export async function proposeSettings(ctx: TenantCtx, available: Available): Pro
     enabled: false,
     people,
     records,
+    unusedRoles: [],
     includeChildren: false,
     publicApi: false,
     signInLifetimeDays: 14,

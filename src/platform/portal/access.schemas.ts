@@ -1,6 +1,12 @@
 // Whom the portal knows, and which records it shows them.
 import { z } from 'zod';
-import { languages, type Meaning, meanings, recordRoles } from '../../core/text/portal-terms.ts';
+import {
+  languages,
+  type Meaning,
+  meanings,
+  receivableRoles,
+  recordRoles,
+} from '../../core/text/portal-terms.ts';
 import { Instant, Problem } from '../../http/fields.ts';
 import { Publication } from '../api-schemas/api-schemas.schemas.ts';
 import { Figures } from './figures.schemas.ts';
@@ -50,6 +56,13 @@ export const PortalAccessInput = z.strictObject({
   enabled: z.boolean(),
   people: z.array(People).max(10),
   records: z.array(ShownRecords).max(40),
+  unusedRoles: z
+    .array(z.enum(receivableRoles))
+    .max(receivableRoles.length)
+    .default([])
+    .describe(
+      'Roles of which the ERP has no records: account statements are offered without them, and for every other role only with its records',
+    ),
   includeChildren: z
     .boolean()
     .default(false)
@@ -70,13 +83,17 @@ export const PortalAccessInput = z.strictObject({
 export type PortalAccessInput = z.output<typeof PortalAccessInput>;
 export type PortalSettings = Omit<PortalAccessInput, 'revision'>;
 /** As they are stored: with what was known when they were saved. */
-export type StoredSettings = PortalSettings & {
+export type StoredSettings = Omit<PortalSettings, 'unusedRoles'> & {
+  /** Missing where they were saved before there were statements. */
+  readonly unusedRoles?: PortalSettings['unusedRoles'];
   /** The record type of the customers, where it is synced. */
   readonly customerType?: string;
   /** What the ERP calls the record types. */
   readonly labels?: Readonly<Record<string, string>>;
   /** Fields of shown records that refer to shown records. */
   readonly references?: readonly Reference[];
+  /** Record types whose date is a time. */
+  readonly timed?: readonly string[];
 };
 /** `source` of `recordType` holds the id of a record of `target`. */
 export type Reference = { readonly recordType: string; readonly source: string; readonly target: string };
@@ -94,6 +111,19 @@ export const PortalAccess = PortalAccessInput.omit({ revision: true })
       'Who can sign in, counted in the background once the portal is on and at most once an hour; null before that',
     ),
     problems: z.array(Problem).describe('Names that are no longer synced'),
+    statementGaps: z
+      .array(
+        z.object({
+          role: z.enum(receivableRoles),
+          recordType: z.string().nullable(),
+          code: z
+            .enum(['not_shown', 'no_date', 'no_amount', 'no_currency', 'masked'])
+            .describe(
+              '`not_shown`: no record type has the role, and it is not in `unusedRoles`. `no_date`: none is named, or it is a time. `no_currency`: other record types of the account name theirs. `masked`: a version masks date, amount or currency',
+            ),
+        }),
+      )
+      .describe('Why visitors are offered no account statements; empty when they are'),
     proposed: z
       .object({ people: z.array(People), records: z.array(ShownRecords) })
       .describe('What would be proposed now, from what is synced'),

@@ -5,7 +5,7 @@ import { invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { readAvailable, type SchemaDocument, validateDocument } from '../../public/index.ts';
+import { type Available, readAvailable, type SchemaDocument, validateDocument } from '../../public/index.ts';
 import { publicationView } from '../api-schemas/api-schemas.service.ts';
 import { beginDocument, continueInBackground } from '../api-schemas/publication.ts';
 import type { PortalAccessInput, PortalSettings, StoredSettings } from './access.schemas.ts';
@@ -15,6 +15,8 @@ import { listProblems } from './access-problems.ts';
 import { proposeSettings } from './access-proposal.ts';
 import { readFigures, startFigures } from './figures.ts';
 import { staleRevision } from './revisions.ts';
+import { sourceTypes } from './sources.ts';
+import { readStatementGaps } from './statement-roles.ts';
 
 type Publication = ReturnType<typeof publicationView>;
 type Ready = 'off' | 'preparing' | 'failed' | 'on';
@@ -40,19 +42,26 @@ export async function getAccess(ctx: RequestCtx) {
   });
   const proposal = await proposeSettings(ctx, available);
   const stored: StoredSettings = newest?.settings ?? proposal;
-  const { customerType: _, labels: __, references: ___, ...settings } = stored;
+  const { customerType: _, labels: __, references: ___, timed: ____, unusedRoles = [], ...others } = stored;
+  const settings = { ...others, unusedRoles };
   const revision = newest?.revision ?? 0;
   const ready = readiness(document, settings);
   return {
     ...settings,
     revision,
     ...ready,
+    statementGaps: await readStatementGaps(ctx, stored),
     figures: ready.status === 'on' ? await readFigures(ctx, revision, { settings }) : null,
     problems: newest === undefined ? [] : listProblems(settings, available),
     proposed: { people: proposal.people, records: proposal.records },
     updatedAt: instantOrNull(newest?.created_at ?? null),
   };
 }
+
+const listTimed = ({ records }: PortalSettings, available: Available): string[] =>
+  records.flatMap(({ recordType, fields: { date = '' } }) =>
+    sourceTypes(available, recordType).get(date) === 'time' ? [recordType] : [],
+  );
 
 /** Throws 422 for settings that can't be enabled. */
 async function compile(ctx: TenantCtx, settings: PortalSettings) {
@@ -72,6 +81,7 @@ async function compile(ctx: TenantCtx, settings: PortalSettings) {
       ...settings,
       labels,
       references: listReferences(settings, available),
+      timed: listTimed(settings, available),
       ...(customerType !== undefined && { customerType }),
     },
   };
@@ -110,6 +120,7 @@ async function save(
       revision,
       enabled: settings.enabled,
       publicApi: settings.publicApi,
+      unusedRoles: settings.unusedRoles,
       people: settings.people.map(({ recordType }) => recordType),
       records: settings.records.map(({ recordType }) => recordType),
     };

@@ -32,6 +32,8 @@ export function labelText(label: Label, language: Language): string {
   if ('meaning' in label) return message(language, `meaning.${label.meaning}`);
   if ('role' in label) return message(language, `role.${label.role}`);
   if ('line' in label) return message(language, `line.${label.line}`);
+  if ('document' in label) return message(language, `document.${label.document}`);
+  if ('statement' in label) return message(language, `statement.${label.statement}`);
   return message(language, `own.${label.own}`);
 }
 

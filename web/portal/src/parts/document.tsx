@@ -11,6 +11,7 @@ import { ProblemView, problemTitle } from '../pages/problem.tsx';
 import { Profile } from '../pages/profile.tsx';
 import { RecordView } from '../pages/record.tsx';
 import { Code, OtherBrowser, SignIn } from '../pages/sign-in.tsx';
+import { Statement } from '../pages/statement.tsx';
 import { useView, type View } from '../view.ts';
 import { Footer } from './footer.tsx';
 import { Header, ViewAs } from './header.tsx';
@@ -40,6 +41,8 @@ const Content = ({ page }: { page: Page }): ComponentChildren => {
       return <PaymentView page={page} />;
     case 'payments':
       return <Payments page={page} />;
+    case 'statement':
+      return <Statement page={page} />;
     case 'profile':
       return <Profile page={page} />;
     case 'problem':
@@ -70,6 +73,8 @@ function pageTitle(page: Page, view: View): string {
       return view.text('payment.title', { amount: view.money(page.payment.amount) });
     case 'payments':
       return view.text('own.payments');
+    case 'statement':
+      return view.text('own.statement');
     case 'profile':
       return view.text('own.profile');
     case 'problem':

@@ -29,7 +29,7 @@ const State = ({ state: { now, offered } }: { state: NonNullable<ListFilters['st
   );
 };
 
-const Period = ({ period: { from, to } }: { period: NonNullable<ListFilters['period']> }) => {
+export const Period = ({ period: { from, to } }: { period: NonNullable<ListFilters['period']> }) => {
   const view = useView();
   return (
     <div class="period">

@@ -54,6 +54,8 @@ export const ValueView = ({ value }: { value: Value }) => {
   switch (value.kind) {
     case 'text':
       return <Text text={value.text} />;
+    case 'label':
+      return <Text text={view.label(value.label)} />;
     case 'number-of-record':
       return <b class={unbroken(value.text, 'whole')}>{value.text}</b>;
     case 'status':

@@ -3,7 +3,7 @@ import type { ApiError } from '../../api.ts';
 import { findProblem } from '../../parts/field-problems.ts';
 import { Check, Checks, Field, Select } from '../../parts/form.tsx';
 import { Section } from '../../parts/page.tsx';
-import { useAccess } from './data.ts';
+import { type Access, useAccess } from './data.ts';
 import { PeopleEntry, RecordsEntry } from './entries.tsx';
 import { AddEntry } from './entry-card.tsx';
 import type { Settings } from './settings.ts';
@@ -118,6 +118,52 @@ export function What({ settings, error, onChange }: PartProps) {
           onChange={(publicApi) => onChange({ ...settings, publicApi })}
         />
       </div>
+    </Section>
+  );
+}
+
+type Role = Settings['unusedRoles'][number];
+const roles: readonly (readonly [Role, string])[] = [
+  ['invoice', 'Invoices'],
+  ['credit', 'Credit notes'],
+  ['payment', 'Payments'],
+  ['refund', 'Refunds'],
+  ['journal', 'Journal entries'],
+];
+const nameOfRole = (role: Role): string => roles.find(([name]) => name === role)?.[1] ?? role;
+
+const gaps: Readonly<Record<Access['statementGaps'][number]['code'], string>> = {
+  not_shown: 'shown by no record type',
+  no_date: 'without a date',
+  no_amount: 'without an amount',
+  no_currency: 'without a currency',
+  masked: 'masked by a version',
+};
+
+/** Which kinds of documents account statements go without. */
+export function Statements({ settings, onChange }: Omit<PartProps, 'error'>) {
+  const missing = useAccess().data?.statementGaps ?? [];
+  const found = missing.map(
+    ({ role, recordType, code }) => `${recordType ?? nameOfRole(role)} (${gaps[code]})`,
+  );
+  return (
+    <Section title="Account statements">
+      <Checks
+        label="Kinds of documents that your ERP doesn't have"
+        hint={
+          found.length === 0
+            ? 'Visitors are offered statements.'
+            : `Statements need every other kind. Missing in what is saved: ${found.join(', ')}.`
+        }
+        options={roles.map(([, name]) => ({ name }))}
+        chosen={settings.unusedRoles.map(nameOfRole)}
+        onChange={(names) =>
+          onChange({
+            ...settings,
+            unusedRoles: roles.flatMap(([role, name]) => (names.includes(name) ? [role] : [])),
+          })
+        }
+      />
     </Section>
   );
 }

@@ -7,6 +7,7 @@ export type Settings = Pick<
   Access,
   | 'people'
   | 'records'
+  | 'unusedRoles'
   | 'includeChildren'
   | 'publicApi'
   | 'signInLifetimeDays'
@@ -17,6 +18,7 @@ export type Settings = Pick<
 export const toSettings = ({
   people,
   records,
+  unusedRoles,
   includeChildren,
   publicApi,
   signInLifetimeDays,
@@ -25,6 +27,7 @@ export const toSettings = ({
 }: Access): Settings => ({
   people,
   records,
+  unusedRoles,
   includeChildren,
   publicApi,
   signInLifetimeDays,
