@@ -20,12 +20,12 @@ describe('the outside fixture', () => {
     expect(offending(src, /\bsetInterval\(/)).toEqual([
       'src/core/work/recurring.ts',
       'src/core/work/semaphore.ts',
+      'src/core/work/worker-thread.ts',
       'src/http/event-stream.ts', // heartbeats
       'src/http/server/connections.ts',
       'src/http/server/shutdown.ts',
       'src/public/export/copy-lines.ts',
       'src/public/read/connection/large-reads.ts',
-      'src/templates/thread.ts',
     ]);
   });
 
