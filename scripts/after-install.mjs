@@ -35,4 +35,6 @@ const node = path.join(packages, `node-${process.platform}-${process.arch}`);
 linkNode(node);
 // Headers for compiling native add-ons, which no package here has.
 rmSync(path.join(node, 'include'), { recursive: true, force: true });
+// Pictures and PDFs that show what the library can do: 4 MB, of 124 kB that are used.
+rmSync(path.join(packages, 'svg-to-pdfkit', 'examples'), { recursive: true, force: true });
 if (existsSync(packages)) deleteSourceMaps(packages);

@@ -37,6 +37,7 @@ describe('files', () => {
     expect(programs.filter(({ file }) => file.endsWith('/index.ts')).map(({ file }) => file)).toEqual([
       'src/admin/index.ts',
       'src/mail/index.ts',
+      'src/pdf/index.ts',
       'src/platform/index.ts',
       'src/portal/index.ts',
       'src/public/index.ts',

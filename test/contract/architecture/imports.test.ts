@@ -19,7 +19,7 @@ const findPart = (file: string): string => file.split('/')[1] ?? '';
 /** Each part imports parts of lines above its own. */
 const layers: readonly (readonly string[])[] = [
   ['core'],
-  ['db', 'connectors', 'templates', 'config.ts'],
+  ['db', 'connectors', 'templates', 'pdf', 'config.ts'],
   ['gateways', 'identity', 'warehouse', 'open-database.ts', 'run-command.ts'],
   ['mail', 'http', 'public', 'move'],
   ['sync', 'operate'],
@@ -33,7 +33,7 @@ const layers: readonly (readonly string[])[] = [
 const findLayer = (part: string): number => layers.findIndex((layer) => layer.includes(part));
 
 /** Used through their index.ts, except by the parts that put the service together or stand in for an operator. */
-const behindIndex: readonly string[] = ['mail', 'public', 'sync', 'platform', 'portal', 'admin'];
+const behindIndex: readonly string[] = ['mail', 'pdf', 'public', 'sync', 'platform', 'portal', 'admin'];
 const composing: readonly string[] = ['app.ts', 'service.ts', 'admin'];
 
 function isAllowed(from: string, to: string): boolean {

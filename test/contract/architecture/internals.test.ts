@@ -23,6 +23,7 @@ describe('the insides of libraries', () => {
     ],
     ['Express', 'src/http/driver/', /\bexpress\.(request|response|application)\b|\bsetPrototypeOf\(/],
     ['Node.js', 'src/http/driver/', /\bdestroySoon\b|\bshouldKeepAlive\b|\b_(header|events|handle|server)\b/],
+    ['PDFKit', 'src/pdf/driver/', /\b_font\b/],
     ['LiquidJS', 'src/templates/liquid/', /\brenderTemplates\b|\bmemoryLimit\b|\bLiquidErrors\b|'liquidjs'/],
   ])('of %s are used in %s only', (_what, folder, inside) => {
     expect(offending(outside(folder), inside)).toEqual([]);
@@ -30,7 +31,7 @@ describe('the insides of libraries', () => {
   });
 
   it('are not imported by their files', () => {
-    const deep = /^(pg|pg-pool|pg-protocol|knex|tarn|express|liquidjs)\//;
+    const deep = /^(pg|pg-pool|pg-protocol|knex|tarn|express|liquidjs|pdfkit|svg-to-pdfkit)\//;
     expect(
       programs.flatMap(({ file, imports }) =>
         imports.filter(({ target }) => deep.test(target)).map(() => file),
