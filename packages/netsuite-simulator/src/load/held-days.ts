@@ -220,7 +220,17 @@ async function trimApplications(client: ClientBase, day: string): Promise<void> 
     [day],
   );
   await client.query('DELETE FROM held.application WHERE day = $1 AND amount <= 0', [day]);
+  for (const statement of TRIM_REFUNDS) await client.query(statement, [day]);
 }
+
+const REFUNDS_NOTHING = `t.day = $1 AND t.type = 'CustRfnd' AND NOT EXISTS (SELECT FROM held.application a WHERE a.credit = t.id)`;
+/** A refund amounts to what it refunds; there is none of nothing. */
+const TRIM_REFUNDS = [
+  `UPDATE held.transaction t SET foreigntotal = a.amount FROM (SELECT credit, sum(amount) AS amount FROM held.application GROUP BY credit) a
+   WHERE t.day = $1 AND t.type = 'CustRfnd' AND a.credit = t.id AND t.foreigntotal <> a.amount`,
+  `DELETE FROM held.transactionline l USING held.transaction t WHERE l.transaction = t.id AND ${REFUNDS_NOTHING}`,
+  `DELETE FROM held.transaction t WHERE ${REFUNDS_NOTHING}`,
+];
 
 /** The ids of the payments and credit memos that are applied on a day. */
 async function listHeldPayers(client: ClientBase, day: string): Promise<string[]> {

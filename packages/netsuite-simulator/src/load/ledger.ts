@@ -36,7 +36,8 @@ CREATE TABLE ledger.transactionline (uniquekey bigint NOT NULL, id bigint NOT NU
   linelastmodifieddate timestamptz NOT NULL, createdfrom bigint,
   foreignamount numeric, account bigint, department bigint, class bigint, location bigint, subsidiary bigint NOT NULL DEFAULT 1,
   iscogs text NOT NULL DEFAULT 'F', isfxvariance text, accountinglinetype text, transactionlinetype text, quantitybilled numeric,
-  quantityshiprecv numeric, expenseaccount bigint);
+  quantityshiprecv numeric, expenseaccount bigint, entity bigint);
+COMMENT ON COLUMN ledger.transactionline.entity IS 'whom a line of a journal names; other lines have the entity of their transaction';
 CREATE TABLE ledger.application (invoice bigint NOT NULL, credit bigint, amount numeric NOT NULL, appliedon date NOT NULL,
   linkedat timestamptz NOT NULL, isbyrule boolean NOT NULL DEFAULT true);
 COMMENT ON COLUMN ledger.application.invoice IS 'what is paid; of a refund: the payment or credit memo whose money goes back';
@@ -94,6 +95,7 @@ export const LEDGER_INDEXES = [
   'CREATE INDEX transactionline_by_transaction ON ledger.transactionline (transaction, id)',
   'CREATE INDEX transactionline_by_item ON ledger.transactionline (item)',
   'CREATE INDEX transactionline_by_change ON ledger.transactionline (linelastmodifieddate, uniquekey)',
+  'CREATE INDEX transactionline_by_entity ON ledger.transactionline (entity) WHERE entity IS NOT NULL',
   'CREATE INDEX transactionline_by_origin ON ledger.transactionline (createdfrom) WHERE createdfrom IS NOT NULL',
   'CREATE INDEX application_by_invoice ON ledger.application (invoice)',
   'CREATE INDEX application_made_expressly ON ledger.application (invoice) WHERE NOT isbyrule',

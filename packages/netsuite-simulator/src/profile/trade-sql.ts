@@ -56,6 +56,9 @@ export const ID_OF = {
   transfer: 32_000_000,
   customerDeposit: 33_000_000,
   vendorCredit: 34_000_000,
+  refund: 35_000_000,
+  charge: 36_000_000,
+  writeOff: 37_000_000,
 } as const;
 
 /**

@@ -10,6 +10,7 @@ import type { ProfileName } from './profile-name.ts';
 import { journalStatements } from './trade-journals.ts';
 import { moneyStatements } from './trade-money.ts';
 import { purchaseStatements } from './trade-purchases.ts';
+import { receivableStatements } from './trade-receivables.ts';
 import { COST_LINES, salesStatements } from './trade-sales.ts';
 import { buildPeriodSql, FIRST_GENERATED, insertLines, monthNumber } from './trade-sql.ts';
 
@@ -94,8 +95,8 @@ const INSERTED =
 const TRANSACTIONS = `
 INSERT INTO ledger.transaction (${INSERTED.join(', ')}, foreigntotal, taxtotal, iswritten, location, postingperiod, createdby, lastmodifiedby,
   transactionnumber, approvalstatus, foreignamountpaid, foreignamountunpaid, extra)
-SELECT ${INSERTED.map((name) => `d.${name}`).join(', ')}, COALESCE(CASE d.type WHEN 'Journal' THEN s.debit ELSE -s.amount END, 0), abs(s.tax), true,
-  CASE WHEN d.type IN ('VendPymt', 'CustPymt', 'Deposit', 'Journal') THEN NULL ELSE d.subsidiary END,
+SELECT ${INSERTED.map((name) => `d.${name}`).join(', ')}, COALESCE(CASE d.type WHEN 'Journal' THEN s.debit WHEN 'CustRfnd' THEN s.amount ELSE -s.amount END, 0), abs(s.tax), true,
+  CASE WHEN d.type IN ('VendPymt', 'CustPymt', 'CustRfnd', 'Deposit', 'Journal') THEN NULL ELSE d.subsidiary END,
   CASE d.posting WHEN 'T' THEN ${buildPeriodSql('d.trandate')} END, COALESCE(d.employee, 9100008 + d.id % 12), COALESCE(d.employee, 9100008 + d.id % 12),
   upper(d.type) || d.id, 2, CASE WHEN d.type IN ('CustPymt', 'VendPymt') THEN -s.amount WHEN d.type = 'CustDep' THEN 0 END,
   CASE WHEN d.type IN ('CustPymt', 'VendPymt') THEN 0 WHEN d.type = 'CustDep' THEN -s.amount END, ${customValuesSql('transaction', 'd')}
@@ -110,6 +111,7 @@ export function tradeStatements(profile: ProfileName): string[] {
     ...TEMPORARY_TABLES,
     ...salesStatements(isOneWorld),
     ...moneyStatements,
+    ...receivableStatements,
     ...purchaseStatements,
     ...journalStatements(isOneWorld),
     TOTALS,

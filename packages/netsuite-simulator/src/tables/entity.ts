@@ -10,9 +10,14 @@ import {
   tableColumns,
 } from './table.ts';
 
-/** Unpaid invoices less unapplied credits and payments. */
-const BALANCE = `SELECT COALESCE(sum(CASE t.type WHEN 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END), 0)
-  FROM ledger.transaction t WHERE t.entity = b.id AND t.type IN ('CustInvc', 'CustCred', 'CustPymt')`;
+/**
+ * Unpaid invoices less unapplied credits and payments, and what lines of journals that name the customer post
+ * to receivables.
+ */
+const BALANCE = `(SELECT COALESCE(sum(CASE t.type WHEN 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END), 0)
+  FROM ledger.transaction t WHERE t.entity = b.id AND t.type IN ('CustInvc', 'CustCred', 'CustPymt'))
+  + (SELECT COALESCE(sum(l.foreignamount), 0) FROM ledger.transactionline l
+  WHERE l.entity = b.id AND l.accountinglinetype = 'ACCOUNTSRECEIVABLE')`;
 const SUBSIDIARY = referenceColumn('subsidiary', 'subsidiary', 'name');
 const TERMS = referenceColumn('terms', 'term', 'name');
 const CURRENCY = referenceColumn('currency', 'currency', 'name');

@@ -116,6 +116,9 @@ export const transactionTable: AccountTable = {
  * currency: its rate is 1 then.
  */
 const FOREIGN_AMOUNT = 'COALESCE(b.foreignamount, b.netamount)';
+/** A line of a journal may name one of its own. */
+const LINE_ENTITY =
+  'COALESCE(b.entity, (SELECT t.entity FROM ledger.transaction t WHERE t.id = b.transaction))';
 
 export const transactionLineTable: AccountTable = {
   name: 'transactionline',
@@ -153,12 +156,7 @@ export const transactionLineTable: AccountTable = {
       `COALESCE(b.accountinglinetype, (SELECT CASE WHEN t.type IN ('CustInvc', 'CustCred') THEN 'INCOME' END
       FROM ledger.transaction t WHERE t.id = b.transaction))`,
     ),
-    tableColumn(
-      'integer',
-      'entity',
-      'SELECT t.entity FROM ledger.transaction t WHERE t.id = b.transaction',
-      `SELECT ${entityLabel('t.entity')} FROM ledger.transaction t WHERE t.id = b.transaction`,
-    ),
+    tableColumn('integer', 'entity', LINE_ENTITY, entityLabel(`(${LINE_ENTITY})`)),
     ...tableColumns('datetime', 'linelastmodifieddate'),
     SUBSIDIARY,
     tableColumn('integer', 'createdfrom', 'b.createdfrom', transactionLabel('b.createdfrom')),

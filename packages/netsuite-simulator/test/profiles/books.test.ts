@@ -24,6 +24,7 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
       'CustDep',
       'CustInvc',
       'CustPymt',
+      'CustRfnd',
       'Deposit',
       'Estimate',
       'InvAdjst',
@@ -108,18 +109,20 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         SUM(CASE WHEN l.taxline = 'T' THEN l.foreignamount ELSE 0 END) AS tax
       FROM transaction t JOIN transactionline l ON l.transaction = t.id WHERE t.type <> 'Journal' GROUP BY t.id, t.type, t.foreigntotal, t.taxtotal`;
     await caller.expectNone(
-      `SELECT * FROM (${sums}) s WHERE s.header + s.others <> 0 OR s.header <> s.foreigntotal OR s.headers <> 1`,
+      `SELECT * FROM (${sums}) s WHERE s.header + s.others <> 0 OR s.headers <> 1
+         OR s.header <> CASE WHEN s.type = 'CustRfnd' THEN -s.foreigntotal ELSE s.foreigntotal END`,
     );
     await caller.expectNone(`SELECT * FROM (${sums}) s WHERE NVL(ABS(s.taxtotal), 0) <> ABS(s.tax)`);
     const signs = await caller.rows(
       `SELECT t.type, MIN(SIGN(t.foreigntotal)) AS least, MAX(SIGN(t.foreigntotal)) AS most FROM transaction t
-       WHERE t.type IN ('CustInvc', 'CustCred', 'CustPymt', 'VendBill', 'VendPymt', 'VendCred', 'PurchOrd', 'SalesOrd') AND t.foreigntotal <> 0
+       WHERE t.type IN ('CustInvc', 'CustCred', 'CustPymt', 'CustRfnd', 'VendBill', 'VendPymt', 'VendCred', 'PurchOrd', 'SalesOrd') AND t.foreigntotal <> 0
        GROUP BY t.type ORDER BY t.type`,
     );
     expect(signs.map(({ type, least, most }) => [type, least, most])).toEqual([
       ['CustCred', '-1', '-1'],
       ['CustInvc', '1', '1'],
       ['CustPymt', '1', '1'],
+      ['CustRfnd', '1', '1'],
       ['PurchOrd', '-1', '-1'],
       ['SalesOrd', '1', '1'],
       ['VendBill', '-1', '-1'],
@@ -151,6 +154,10 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
 
   describe('receivables and payables', () => {
     const OPEN = "('CustInvc', 'CustCred', 'CustPymt')";
+    /** What journals add to what customers owe, by customer. */
+    const CHARGED = `SELECT l.entity, SUM(l.foreignamount) AS amount, SUM(a.amount) AS base, COUNT(*) AS n FROM transactionline l
+      JOIN transaction t ON t.id = l.transaction JOIN transactionaccountingline a ON a.transaction = l.transaction AND a.transactionline = l.id
+      WHERE t.type = 'Journal' AND a.account = 5 AND a.accountingbook = 1 GROUP BY l.entity`;
     const applied = (
       type: string,
     ) => `SELECT l.previousdoc AS id, SUM(l.foreignamount) AS amount FROM nexttransactionlinelink l
@@ -198,16 +205,17 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
       const balances = `SELECT t.entity, SUM(CASE WHEN t.type = 'CustPymt' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END) AS balance
         FROM transaction t WHERE t.type IN ${OPEN} AND t.entity IS NOT NULL GROUP BY t.entity`;
       await caller.expectNone(
-        `SELECT c.id FROM customer c JOIN (${balances}) b ON b.entity = c.id WHERE b.balance <> c.balancesearch`,
+        `SELECT c.id FROM customer c JOIN (${balances}) b ON b.entity = c.id LEFT JOIN (${CHARGED}) j ON j.entity = c.id
+         WHERE b.balance + NVL(j.amount, 0) <> c.balancesearch`,
       );
     });
 
     it('the receivable account is what customers owe, the payable account what is owed to vendors', async () => {
       const posted = (
         account: number,
-      ) => `SELECT t.entity, SUM(l.foreignamount) AS amount, SUM(a.amount) AS base FROM transactionaccountingline a
+      ) => `SELECT l.entity, SUM(l.foreignamount) AS amount, SUM(a.amount) AS base FROM transactionaccountingline a
         JOIN transactionline l ON l.transaction = a.transaction AND l.id = a.transactionline JOIN transaction t ON t.id = a.transaction
-        WHERE a.account = ${account} AND a.accountingbook = 1 GROUP BY t.entity`;
+        WHERE a.account = ${account} AND a.accountingbook = 1 GROUP BY l.entity`;
       const owed = (types: string, payment: string) => `SELECT t.entity,
           SUM(CASE WHEN t.type = '${payment}' THEN -t.foreignamountunpaid ELSE t.foreignamountunpaid END) AS amount,
           SUM(CASE WHEN t.type = '${payment}' THEN -1 ELSE 1 END * ROUND(t.foreignamountunpaid * h.netamount / h.foreignamount, 2)) AS base, COUNT(*) AS n
@@ -217,19 +225,44 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
         [5, OPEN, 'CustPymt'],
         [8, "('VendBill', 'VendCred', 'VendPymt')", 'VendPymt'],
       ] as const) {
-        const both = `(${posted(account)}) p JOIN (${owed(types, payment)}) o ON o.entity = p.entity`;
+        const both = `(${posted(account)}) p JOIN (${owed(types, payment)}) o ON o.entity = p.entity
+          LEFT JOIN (${CHARGED}) j ON j.entity = p.entity`;
         await caller.expectNone(
-          `SELECT p.entity, p.amount, o.amount AS owed FROM ${both} WHERE p.amount <> o.amount`,
+          `SELECT p.entity, p.amount, o.amount AS owed FROM ${both} WHERE p.amount <> o.amount + NVL(j.amount, 0)`,
         );
         // In the base currency the share of each document is rounded to the penny.
         await caller.expectNone(
-          `SELECT p.entity, p.base, o.base AS owed FROM ${both} WHERE ABS(p.base - o.base) > 0.01 * o.n`,
+          `SELECT p.entity, p.base, o.base AS owed FROM ${both} WHERE ABS(p.base - o.base - NVL(j.base, 0)) > 0.01 * o.n`,
         );
         expect(await balance(account)).not.toBe(0);
         expect(await number(`SELECT COUNT(*) AS n FROM (${posted(account)}) p WHERE p.entity IS NULL`)).toBe(
           0,
         );
       }
+    });
+
+    it('journals that change what a customer owes name the customer on that line alone', async () => {
+      const charges = `SELECT t.id, t.entity AS header, COUNT(l.entity) AS named, SUM(CASE WHEN l.entity IS NOT NULL AND a.account = 5 THEN 1 ELSE 0 END) AS owed,
+          COUNT(*) AS n FROM transaction t JOIN transactionline l ON l.transaction = t.id
+        JOIN transactionaccountingline a ON a.transaction = l.transaction AND a.transactionline = l.id AND a.accountingbook = 1
+        WHERE t.type = 'Journal' GROUP BY t.id, t.entity HAVING COUNT(l.entity) > 0`;
+      const found = await caller.rows(charges);
+      expect(found).toHaveLength(ofProfile({ single: 46, oneworld: 45 }));
+      expect(new Set(found.map(({ header, named, owed, n }) => [header, named, owed, n].join()))).toEqual(
+        new Set([',1,1,2']),
+      );
+    });
+
+    it('a refund takes what was left of a credit memo', async () => {
+      const refunds = await caller.rows(
+        `SELECT r.id, c.foreignamountunpaid AS unpaid, k.foreignamount - r.foreigntotal AS rest FROM transaction r
+         JOIN nexttransactionlinelink k ON k.nextdoc = r.id JOIN transaction c ON c.id = k.previousdoc AND c.entity = r.entity AND c.type = 'CustCred'
+         WHERE r.type = 'CustRfnd'`,
+      );
+      expect(refunds).toHaveLength(ofProfile({ single: 11, oneworld: 12 }));
+      expect(new Set(refunds.map(({ unpaid, rest }) => `${Number(unpaid)} ${Number(rest)}`))).toEqual(
+        new Set(['0 0']),
+      );
     });
 
     it('what was received and billed leaves nothing in between, and undeposited funds hold what came in on the last day', async () => {
@@ -301,6 +334,7 @@ describe.each(PROFILES)('the books of the profile %s', (profile) => {
       `SELECT previoustype, nexttype, linktype, COUNT(*) AS n FROM nexttransactionlinelink GROUP BY previoustype, nexttype, linktype ORDER BY 1, 2`,
     );
     expect(kinds.map(({ previoustype, nexttype, linktype }) => [previoustype, nexttype, linktype])).toEqual([
+      ['CustCred', 'CustRfnd', 'Payment'],
       ['CustInvc', 'CustCred', 'Payment'],
       ['CustInvc', 'CustPymt', 'Payment'],
       ['PurchOrd', 'ItemRcpt', 'ShipRcpt'],

@@ -44,7 +44,6 @@ describe.each(['single', 'oneworld'] as const)('%s', (profile) => {
       'cashRefund',
       'cashSale',
       'check',
-      'customerRefund',
       'depositApplication',
       'expenseReport',
       'kitItem',
