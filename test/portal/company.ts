@@ -49,7 +49,7 @@ export function loadRecords(
   const loaded = { recordType, idType: 'integer' as const, columns, rowCount: rows.length };
   return loadTable(ctx, organizationId, { ...loaded, syncedAt: '2026-03-01T08:00:00Z' }, (table) =>
     ctx.db.data.query(
-      `insert into ${tenantSchema(organizationId)}.${table} (id, generation, content_hash, ${names.map((name) => `f_${name}`).join(', ')})
+      `insert into ${tenantSchema(organizationId)}."${table}" (id, generation, content_hash, ${names.map((name) => `f_${name}`).join(', ')})
        select id, 1, '\\x00', ${names.join(', ')}
        from jsonb_to_recordset($1) as r(id bigint, ${names.map((name) => `${name} ${columnTypes[types[name] as Type]}`).join(', ')})`,
       [JSON.stringify(rows)],
@@ -85,13 +85,13 @@ export async function loadCompany(
   await loadRecords(ctx, organizationId, 'customer', customerTypes, customers);
   await loadRecords(ctx, organizationId, 'contact', contactTypes, contacts);
   await loadRecords(ctx, organizationId, 'invoice', invoiceTypes, invoices);
-  await describe(ctx, organizationId, 'customer', customerTypes, { parent: 'customer' });
-  await describe(ctx, organizationId, 'contact', contactTypes, { company: 'customer' });
-  await describe(ctx, organizationId, 'invoice', invoiceTypes, { entity: 'customer' });
+  await describeRecords(ctx, organizationId, 'customer', customerTypes, { parent: 'customer' });
+  await describeRecords(ctx, organizationId, 'contact', contactTypes, { company: 'customer' });
+  await describeRecords(ctx, organizationId, 'invoice', invoiceTypes, { entity: 'customer' });
 }
 
 /** What the ERP says of a record type. */
-function describe(
+export function describeRecords(
   ctx: Ctx,
   organizationId: string,
   name: string,

@@ -14,10 +14,12 @@ type Entry = PortalSettings['records'][number];
 
 const customer = 'customer';
 const rolesByName: readonly (readonly [RegExp, Role])[] = [
+  // They don't change what is owed: paid with the goods, or kept apart until they are applied.
+  [/^cash|deposit/, 'other'],
   [/refund/, 'refund'],
   [/credit/, 'credit'],
   [/invoice/, 'invoice'],
-  [/payment|deposit/, 'payment'],
+  [/payment/, 'payment'],
   [/journal/, 'journal'],
 ];
 const roleOf = (recordType: string): Role =>
@@ -27,9 +29,18 @@ const roleOf = (recordType: string): Role =>
 const whenActive = (types: ReadonlyMap<string, unknown>): Entry['conditions'] =>
   types.has('isinactive') ? [{ field: 'isinactive', in: ['false'] }] : [];
 
+/** A document that is pending approval isn't owed yet. */
+const whenPosted = (role: Role, types: ReadonlyMap<string, unknown>): Entry['conditions'] =>
+  role !== 'other' && types.get('posting') === 'boolean' ? [{ field: 'posting', in: ['true'] }] : [];
+
 const unpaid = /unpaid|amountdue|openbalance|remaining/i;
 
-function toMeanings({ fields, shownAs }: Described, types: ReadonlyMap<string, unknown>): Entry['fields'] {
+function toMeanings(
+  { fields, shownAs }: Described,
+  types: ReadonlyMap<string, unknown>,
+  role: Role,
+): Entry['fields'] {
+  const isDue = role !== 'refund' && role !== 'journal';
   const first = (...wanted: (string | null | undefined)[]): string | undefined =>
     wanted.find((source): source is string => typeof source === 'string' && types.has(source));
   const named = (test: (field: Described['fields'][number]) => boolean): string | undefined =>
@@ -37,9 +48,9 @@ function toMeanings({ fields, shownAs }: Described, types: ReadonlyMap<string, u
   const found: Record<Meaning, string | undefined> = {
     number: first(shownAs.number),
     date: first(shownAs.date),
-    dueDate: named(({ name, type }) => type === 'date' && /due/i.test(name)),
+    dueDate: isDue ? named(({ name, type }) => type === 'date' && /due/i.test(name)) : undefined,
     amount: first(shownAs.amount, 'foreigntotal', 'total'),
-    amountDue: named(({ name, type }) => type === 'number' && unpaid.test(name)),
+    amountDue: isDue ? named(({ name, type }) => type === 'number' && unpaid.test(name)) : undefined,
     currency: first('currency.name', 'currency'),
     status: first('status.name', 'status'),
   };
@@ -60,9 +71,10 @@ async function proposeRecords(
   const described = await findDescription(ctx, recordType);
   const types = sourceTypes(available, recordType);
   if (customerField === undefined || described === undefined || !types.has(customerField)) return undefined;
-  const fields = toMeanings(described, types);
+  const role = roleOf(recordType);
+  const fields = toMeanings(described, types, role);
   if (fields.date === undefined) return undefined;
-  return { recordType, customerField, role: roleOf(recordType), fields, conditions: [] };
+  return { recordType, customerField, role, fields, conditions: whenPosted(role, types) };
 }
 
 /** Only what passes the checks of settings that are saved. */

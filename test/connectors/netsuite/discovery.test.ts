@@ -274,6 +274,8 @@ describe.each([only ?? 'single'] as const)('an account of the profile %s', (prof
   it.each<[string, string, object]>([
     ['purchaseOrder', 'entity', { type: 'reference', target: 'vendor' }],
     ['purchaseOrder', 'postingperiod', { target: 'accountingPeriod' }],
+    // The catalogue has it as `customer`.
+    ['customerRefund', 'entity', { type: 'reference', target: 'customer' }],
     [
       'purchaseOrder',
       'custbody_delivery_slot',

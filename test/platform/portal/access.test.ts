@@ -9,7 +9,15 @@ import {
   readPortal,
 } from '../../../src/platform/portal/visitor-scope.ts';
 import { createReadEngine, findLivingMasks } from '../../../src/public/index.ts';
-import { contactTypes, customerTypes, loadCompany, loadRecords, settings } from '../../portal/company.ts';
+import {
+  contactTypes,
+  customerTypes,
+  describeRecords,
+  invoiceTypes,
+  loadCompany,
+  loadRecords,
+  settings,
+} from '../../portal/company.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { type Api, listProblems, pluck, refusal } from '../../setup/api.ts';
 import { until } from '../../setup/until.ts';
@@ -73,6 +81,31 @@ describe('settings of the portal', () => {
     expect(body).toMatchObject({ revision: 0, enabled: false, status: 'off', problems: [] });
     expect(body.people).toEqual(settings.people);
     expect(await findPortal(tenant())).toBeUndefined();
+  });
+
+  it('are proposed without documents that are not posted, and without what is not owed', async () => {
+    const other = await org.another();
+    await loadCompany(org.ctx, other.id, { customers, contacts, invoices });
+    const types = { ...invoiceTypes, posting: 'boolean' } as const;
+    for (const name of ['creditMemo', 'customerDeposit', 'cashRefund', 'customerRefund', 'salesOrder']) {
+      await loadRecords(org.ctx, other.id, name, types, []);
+      await describeRecords(org.ctx, other.id, name, types, { entity: 'customer' });
+    }
+    const { body } = await other.api('get', '/portal/access');
+    const posted = [{ field: 'posting', in: ['true'] }];
+    expect(pluck(body.records, 'recordType', 'role', 'conditions')).toEqual([
+      ['cashRefund', 'other', []],
+      ['creditMemo', 'credit', posted],
+      ['customerDeposit', 'other', []],
+      ['customerRefund', 'refund', posted],
+      ['invoice', 'invoice', []],
+      ['salesOrder', 'other', []],
+    ]);
+    const meaningsOf = (name: string) =>
+      Object.keys(body.records.find((one: { recordType: string }) => one.recordType === name).fields).sort();
+    expect(meaningsOf('creditMemo')).toEqual(
+      [...meaningsOf('customerRefund'), 'dueDate', 'amountDue'].sort(),
+    );
   });
 
   it('are refused when enabled with names that are not synced, or with fields that mean something else', async () => {

@@ -49,6 +49,10 @@ export async function findCandidates(
       ...(named !== undefined && merge(known, named)),
     });
   }
+  // Records such as refunds call it their customer.
+  const [entity, customer] = [found.get('entity'), found.get('customer')];
+  if (table === 'transaction' && entity !== undefined && customer?.target !== undefined)
+    add({ target: customer.target, ...entity });
   const seen = [...new Set(rows.flatMap((row) => Object.keys(row)))]
     .sort()
     .filter((name) => !found.has(name));
