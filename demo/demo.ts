@@ -237,9 +237,11 @@ type Parts = {
   known: DemoFile | undefined;
   progress: ProgressDisplay;
   syncsAll: boolean;
+  /** Whether the account has a profile. */
+  hasBooks: boolean;
 };
 
-async function setUp({ service, account, known, progress, syncsAll }: Parts) {
+async function setUp({ service, account, known, progress, syncsAll, hasBooks }: Parts) {
   const { ctx, url, localUrl } = service;
   const keys = await ensureDemoKeys(ctx, known);
   await addMembers(ctx, keys.tenantId);
@@ -248,13 +250,13 @@ async function setUp({ service, account, known, progress, syncsAll }: Parts) {
   await connectNetsuite(call, account);
   progress.startStep('Reading its metadata');
   await ensureMetadata(call);
-  await syncRecords(ctx, keys.tenantId, call, progress);
+  await syncRecords(ctx, keys.tenantId, { call, progress, hasBooks });
   await configurePayments(call);
   const version = await publishSchema(ctx, keys.tenantId, call, progress);
   const agentId = await ensureAgent(ctx, call, version);
   progress.startStep('Opening the portal of its customers');
   await restoreBudget(ctx, keys);
-  await enablePortal(ctx, keys.tenantId, call);
+  await enablePortal(ctx, keys.tenantId, { call, hasBooks });
   const customerToken = await mintCustomerToken({ url: localUrl, ...keys, version });
   const restore = () => restoreBudget(ctx, keys);
   if (syncsAll) await syncEveryRecordType({ ctx, organizationId: keys.tenantId, call, progress }, restore);
@@ -333,7 +335,8 @@ export async function startDemo(config: Config, life: Lifecycle, verbose: boolea
     );
     identityProvider.startServing(service.ctx.settings.publicUrl);
     const syncsAll = config.DEMO_RECORD_TYPES === 'all';
-    const { customerToken, ...made } = await setUp({ service, account, known, progress, syncsAll });
+    const hasBooks = config.ERP_PROFILE !== 'none';
+    const { customerToken, ...made } = await setUp({ service, account, known, progress, syncsAll, hasBooks });
     const file: DemoFile = { ...made, identityProviderUrl: identityProvider.issuer };
     progress.end();
     await writeDemoFile(config.DATA_DIR, file);

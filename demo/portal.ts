@@ -2,14 +2,18 @@
 import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
+import { hasJournalLines, journalEntry, journalLines } from './journal-lines.ts';
 import type { ManagementCall } from './management-client.ts';
 import { pollUntil } from './poll-until.ts';
+import { portalRecordTypes } from './schema.ts';
 
+const Entry = z.looseObject({ recordType: z.string() });
 const Access = z.looseObject({
   revision: z.int(),
   status: z.enum(['off', 'preparing', 'failed', 'on']),
   people: z.array(z.unknown()),
-  records: z.array(z.looseObject({ recordType: z.string() })),
+  records: z.array(Entry),
+  proposed: z.object({ people: z.array(z.unknown()), records: z.array(Entry) }),
 });
 const Mappings = z.object({ data: z.array(z.object({ recordType: z.string() })) });
 const Pages = z.object({ data: z.array(z.object({ id: z.string(), slug: z.string() })) });
@@ -33,6 +37,23 @@ const labels: Readonly<Record<string, readonly (readonly [source: string, label:
     ['foreignamountunpaid', 'Not used yet'],
     ['lines', 'Lines'],
   ],
+  customerPayment: [
+    ['tranid', 'Payment'],
+    ['trandate', 'Date'],
+    ['status.name', 'Status'],
+    ['foreigntotal', 'Amount'],
+  ],
+  customerRefund: [
+    ['tranid', 'Refund'],
+    ['trandate', 'Date'],
+    ['foreigntotal', 'Amount'],
+  ],
+  [journalLines.name]: [
+    ['tranid', 'Adjustment'],
+    ['trandate', 'Date'],
+    ['memo', 'Reason'],
+    ['amount', 'Amount'],
+  ],
   customer: [
     ['entityid', 'Customer number'],
     ['companyname', 'Company'],
@@ -40,6 +61,8 @@ const labels: Readonly<Record<string, readonly (readonly [source: string, label:
     ['currency.name', 'Currency'],
   ],
 };
+
+const isOfBooks = (name: string): boolean => portalRecordTypes.some(({ recordType }) => recordType === name);
 
 async function createMapping(call: ManagementCall, recordType: string): Promise<void> {
   const fields = (labels[recordType] ?? []).map(([source, label]) => ({ source, label }));
@@ -69,22 +92,35 @@ async function publishHelp(call: ManagementCall): Promise<void> {
 
 type Preparing = { readonly status: string; readonly publication: { readonly status: string } | null };
 
+/** As an earlier version of the demo enabled it: no one changed it since, and it shows no payments. */
+const isEarlier = ({ revision, records }: z.output<typeof Access>): boolean =>
+  revision === 1 && !records.some(({ recordType }) => recordType === 'customerPayment');
+
+async function putAccess(call: ManagementCall, access: z.output<typeof Access>, hasBooks: boolean) {
+  const { people, records } = access.proposed;
+  const journals = hasBooks && (await hasJournalLines(call)) ? [journalEntry] : [];
+  const { revision } = access;
+  await call('PUT', '/portal/access', z.unknown(), {
+    ...{ enabled: true, people, records: [...records, ...journals], revision },
+  });
+}
+
+type Given = { readonly call: ManagementCall; readonly hasBooks: boolean };
+
 /** Leaves a portal alone that someone changed. Rejects when it can't be enabled. */
 export async function enablePortal(
   { clock, db }: Pick<Ctx, 'clock' | 'db'>,
   organizationId: string,
-  call: ManagementCall,
+  { call, hasBooks }: Given,
 ): Promise<void> {
   const access = await call('GET', '/portal/access', Access);
-  if (access.revision > 0 && access.status !== 'preparing') return;
+  const isNew = access.revision === 0 || (hasBooks && isEarlier(access));
+  if (!isNew && access.status !== 'preparing') return;
   const { data: mapped } = await call('GET', '/portal/field-mappings?pageSize=100', Mappings);
-  for (const recordType of Object.keys(labels))
+  for (const recordType of Object.keys(labels).filter((name) => hasBooks || !isOfBooks(name)))
     if (!mapped.some((one) => one.recordType === recordType)) await createMapping(call, recordType);
   await publishHelp(call);
-  if (access.revision === 0) {
-    const { people, records } = access;
-    await call('PUT', '/portal/access', z.unknown(), { enabled: true, people, records, revision: 0 });
-  }
+  if (isNew) await putAccess(call, access, hasBooks);
   await pollUntil(clock, async () => {
     const row = await inTransaction({ db, organizationId }, (tx) =>
       tx('api_schemas')

@@ -2,6 +2,8 @@
 // that the wholesaler's customers would use. It starts from what the service proposes for the synced records:
 // edit-proposal.ts gives that the names and the fields of here.
 
+import { journalLines } from './journal-lines.ts';
+
 const text = ['eq', 'contains', 'starts_with'];
 const range = ['eq', 'gte', 'lte', 'gt', 'lt'];
 const dates = ['eq', 'after', 'before', 'gte', 'lte', 'null'];
@@ -128,4 +130,13 @@ export const demoRecordTypes = [
   { recordType: 'item', name: 'Items' },
   { recordType: 'creditMemo', name: 'Credit memos' },
   { recordType: 'invoice', name: 'Invoices' },
+];
+/**
+ * What the portal shows in addition: with invoices and credit memos, all that changes what customers owe. An
+ * account without a profile has none of it.
+ */
+export const portalRecordTypes = [
+  { recordType: 'customerPayment', name: 'Payments' },
+  { recordType: 'customerRefund', name: 'Refunds' },
+  { recordType: journalLines.name, name: 'Journal lines of customers' },
 ];

@@ -5,11 +5,12 @@ import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import { editProposal, Proposal } from './edit-proposal.ts';
+import { ensureJournalLines } from './journal-lines.ts';
 import type { ManagementCall } from './management-client.ts';
 import { ManagementApiError } from './management-client.ts';
 import { pollUntil } from './poll-until.ts';
 import type { ProgressDisplay } from './progress.ts';
-import { demoRecordTypes } from './schema.ts';
+import { demoRecordTypes, portalRecordTypes } from './schema.ts';
 
 const anything = z.unknown();
 const Identified = z.object({ id: z.string() });
@@ -144,18 +145,18 @@ async function waitForRun(
 export const isDone = (status: string | undefined): boolean => status === 'succeeded' || status === 'partial';
 
 /**
- * Creates the syncs that are missing, starts those that never succeeded and waits for them; from then on each
+ * Creates the syncs that are missing (`hasBooks`: also those of the account's payments, refunds and journals), starts those that never succeeded and waits for them; from then on each
  * runs every minute. Throws an Error when a run fails or is cancelled, and ManagementApiError.
  */
 export async function syncRecords(
   ctx: Ctx,
   organizationId: string,
-  call: ManagementCall,
-  progress: ProgressDisplay,
+  { call, progress, hasBooks }: { call: ManagementCall; progress: ProgressDisplay; hasBooks: boolean },
 ): Promise<void> {
+  if (hasBooks) await ensureJournalLines(call);
   const configs = await listConfigs(call);
   const started: { name: string; runId: string }[] = [];
-  for (const { recordType, name } of demoRecordTypes) {
+  for (const { recordType, name } of [...demoRecordTypes, ...(hasBooks ? portalRecordTypes : [])]) {
     const known = configs.find((config) => config.recordType === recordType);
     if (isDone(known?.lastRun?.status) || (await hasSucceededRun(ctx, organizationId, recordType))) continue;
     const config =

@@ -276,7 +276,8 @@ describe('a visitor of the portal', () => {
   let slug: string;
 
   beforeAll(async () => {
-    await enablePortal(database.ctx, tenant, createManagementClient(origin, key));
+    const portalCall = createManagementClient(origin, key);
+    await enablePortal(database.ctx, tenant, { call: portalCall, hasBooks: false });
     const open = await readInvoices('amountDue_gt=5&customerId_null=false&pageSize=100');
     const owing = Map.groupBy(open, ({ customerId }) => customerId);
     const [customer] = [...owing].sort(([, one], [, other]) => other.length - one.length)[0] ?? [];

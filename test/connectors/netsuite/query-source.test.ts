@@ -1,6 +1,8 @@
 // Record types that a customer's query defines, on a simulated account with a whole company. What they must
 // have is read from the account's own database.
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import { journalLines } from '../../../demo/journal-lines.ts';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import type { QuerySource } from '../../../src/connectors/discovery.ts';
 import { profile } from '../../setup/account-profile.ts';
@@ -176,5 +178,32 @@ describe('the record type of a query', () => {
     expect(records.map(({ id, values }) => [id, Number(values['amount'])])).toEqual(
       balances.map(([id, amount]) => [id, Number(amount)]),
     );
+  });
+});
+
+describe('the query of docs/portal.md', () => {
+  it('has the lines of journals on receivables accounts that name a customer', async () => {
+    const [, documented] = /```sql\n([\s\S]*?)\n```/.exec(await readFile('docs/portal.md', 'utf8')) ?? [];
+    expect(journalLines.query).toBe(documented);
+    const described = await describeQuery(journalLines.query, journalLines);
+    expect(toTypes(described)).toEqual({
+      ...{ id: 'integer', journal: 'integer', tranid: 'text', trandate: 'date', customer: 'integer' },
+      ...{ amount: 'number', currency: 'integer', currency_name: 'text', memo: 'text', modified: 'time' },
+    });
+    const { records, rejected } = await company.readAll(described);
+    expect(rejected).toEqual([]);
+    const lines = await company.truth(
+      `l.uniquekey::text, l.transaction::text, l.entity::text, l.foreignamount::text, t.currency::text, l.memo
+       from ledger.transactionline l join ledger.transaction t on t.id = l.transaction join ledger.account a on a.id = l.account
+       where t.type = 'Journal' and a.accttype = 'AcctRec' order by l.uniquekey`,
+    );
+    expect(lines.length).toBeGreaterThan(40);
+    const served = records.map(({ id, values }) =>
+      [id, ...['journal', 'customer', 'amount', 'currency', 'memo'].map((name) => values[name])].map(String),
+    );
+    const exact = ([id, journal, customer, amount, ...rest]: readonly unknown[]) =>
+      [id, journal, customer, Number(amount), ...rest].map(String);
+    expect(served.map(exact)).toEqual(lines.map(exact));
+    expect(new Set(served.map(([, , , amount]) => Math.sign(Number(amount))))).toEqual(new Set([-1, 1]));
   });
 });

@@ -17,6 +17,7 @@ const testedElsewhere: Readonly<Record<string, string>> = {
   'docs/adding-an-erp.md ts': 'test/connectors/second-erp.test.ts',
   'docs/operations.md sql': 'test/ops/database-logins.test.ts',
   'docs/operations.md yaml': 'test/operate/metrics.test.ts',
+  'docs/portal.md sql': 'test/connectors/netsuite/query-source.test.ts',
   'docs/portal-domains.md caddyfile': 'test/ops/caddy.test.ts',
 };
 
