@@ -65,6 +65,7 @@ export function fitColumns(table: PdfTable, tableWidth: number, typesetter: Type
   // Too much for the paper: words are broken.
   const size = sizes.at(-1) ?? 6;
   const wanted = needs.map(({ whole }) => Math.min(Math.max(whole, 2), textRoom));
-  const share = (tableWidth - gaps * smallestGap) / wanted.reduce((sum, width) => sum + width, 0);
-  return { size, gap: smallestGap, widths: wanted.map((width) => width * share) };
+  const gap = Math.min(smallestGap, tableWidth / (2 * gaps + 1));
+  const share = (tableWidth - gaps * gap) / wanted.reduce((sum, width) => sum + width, 0);
+  return { size, gap, widths: wanted.map((width) => width * share) };
 }
