@@ -10,6 +10,7 @@ import { applyPendingHeaders } from '../http/pending-headers.ts';
 import { createTopicNotifications } from '../http/topic-notifications.ts';
 import type { DemoPerson } from '../identity/sign-in.ts';
 import type { SendCodeMail } from '../mail/index.ts';
+import { createPdfWriter } from '../pdf/index.ts';
 import { type NamedCustomer, nameCustomers, readEndpoints } from '../platform/index.ts';
 import type { UsageCounter } from '../public/index.ts';
 import { createHasRecords } from './navigation.ts';
@@ -66,6 +67,7 @@ function openRoom(
       return (endpoints.findFresh(key) ?? (await endpoints.load(key, read))).all;
     },
     hasRecords: createHasRecords(ctx.clock),
+    pdf: createPdfWriter(),
     streams: new Semaphore({ maxRunning: maxStreams, maxRunningPerOwner: streamsOfSession }),
     notices: createTopicNotifications(ctx, streams.pollMs ?? noticedWithinMs),
     stopping: streams.stopping ?? new AbortController().signal,

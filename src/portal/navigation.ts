@@ -19,6 +19,13 @@ export function nameType({ portal: { settings } }: Pick<Visit, 'portal'>, record
   return settings.labels?.[recordType] ?? recordType;
 }
 
+/** What one record of the type is called. */
+export function nameDocument({ portal: { settings } }: Pick<Visit, 'portal'>, recordType: string): Label {
+  const role = settings.records.find((one) => one.recordType === recordType)?.role;
+  if (role !== undefined && role !== 'other') return { document: role };
+  return settings.labels?.[recordType] ?? recordType;
+}
+
 /** A record type that got its first record is in the navigation so much later at most. */
 const knownForMs = 60_000;
 const maxBytes = 4_194_304;

@@ -2,7 +2,8 @@
 // never stored, load nothing from elsewhere but pictures that the company named, and have no inline code.
 import { fileURLToPath } from 'node:url';
 import type { Response } from 'express';
-import type { Frame, Page, Renderer } from './view-model.ts';
+import type { Renderer } from './renderer-model.ts';
+import type { Frame, Page } from './view-model.ts';
 
 const built = fileURLToPath(new URL('../../web/portal/dist/render.js', import.meta.url));
 

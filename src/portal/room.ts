@@ -9,6 +9,7 @@ import { getRequestId } from '../http/errors.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
 import type { TopicNotifications } from '../http/topic-notifications.ts';
 import type { SendCodeMail } from '../mail/index.ts';
+import type { PdfWriter } from '../pdf/index.ts';
 import {
   type nameCustomers,
   type Portal,
@@ -39,6 +40,7 @@ export type Room = VisitSources & {
   readonly sendMail: SendCodeMail;
   readonly loadRenderer: LoadRenderer;
   readonly hasRecords: HasRecords;
+  readonly pdf: PdfWriter;
   /** Of the pages that follow a payment, by session. */
   readonly streams: Semaphore;
   readonly notices: TopicNotifications;

@@ -18,6 +18,7 @@ import { readHome } from './pages/home.ts';
 import { readList, readListRequest } from './pages/list.ts';
 import { readProfile } from './pages/profile.ts';
 import { readRecord } from './pages/record.ts';
+import { sendRecordPaper, sendStatementPaper } from './papers.ts';
 import { followPayment } from './pay/follow-payment.ts';
 import { readPayPage } from './pay/pay-page.ts';
 import { endPayment, readPayment, readPayments } from './pay/payment-page.ts';
@@ -136,8 +137,9 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/records/:recordType': showing(async (visit, req) => ({
     page: await readList(visit, readListRequest(visit, param(req, 'recordType'), req)),
   })),
+  '/records/:recordType/:id.pdf': visiting(sendRecordPaper),
   '/records/:recordType/:id': showing(async (visit, req) => ({
-    page: await readRecord(visit, param(req, 'recordType'), param(req, 'id')),
+    page: await readRecord(visit, req),
   })),
   '/files/:recordType.:form': visiting(sendListFile),
   '/pages/:slug': showing((visit, req) => readConfiguredPage(visit, param(req, 'slug'))),
@@ -148,6 +150,7 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/payments/:id/events': visiting(followPayment),
   '/statement': showing(async (visit, req) => ({ page: await readStatementPage(visit, req) })),
   '/statement.csv': visiting(sendStatementFile),
+  '/statement.pdf': visiting(sendStatementPaper),
   '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
   '/sign-in': forms.showSignIn,
   '/sign-in/provider': startAtProvider,

@@ -19,6 +19,10 @@ export type ShownField = {
 export type FieldType = { readonly type: string; readonly currency?: string | null };
 export type RecordRow = Readonly<Record<string, unknown>> & { readonly id: string | number };
 
+/** Whether letters to the customer go there. */
+export const isAddress = ({ source }: ShownField): boolean =>
+  /^(?!.*(?:ship|mail|ip_?addr)).*addr/i.test(source);
+
 /** Of a record type that the portal shows; undefined for any other. */
 export const findShown = ({ portal }: Pick<Visit, 'portal'>, recordType: string) =>
   portal.settings.records.find((entry) => entry.recordType === recordType);

@@ -170,20 +170,28 @@ export type ListPage = {
   readonly downloads: { readonly csv: string; readonly xlsx: string };
 };
 
+/** `isAddress`: where letters to the customer go. */
+type Shown = { readonly label: Label; readonly value: Value; readonly isAddress?: boolean };
+
 export type RecordPage = {
   readonly kind: 'record';
   readonly type: Label;
+  /** What one record of the type is called. */
+  readonly document: Label;
   readonly title: string;
   readonly list: string;
   readonly asOf: string | null;
   readonly status: string | null;
   /** The largest thing on the page: amount, and what is open of it. */
   readonly amounts: readonly { readonly label: Label; readonly value: Value }[];
-  readonly fields: readonly { readonly label: Label; readonly value: Value }[];
+  readonly fields: readonly Shown[];
   readonly lines: Table | null;
   readonly related: readonly { readonly title: Label; readonly table: Table }[];
   /** Where it can be paid. */
   readonly pay: string | null;
+  readonly pdf: string;
+  /** It was asked for as PDF, whose fonts lack letters of its texts. */
+  readonly hasNoPdf: boolean;
 };
 
 /** Days: `YYYY-MM-DD`, both included. */
@@ -211,7 +219,8 @@ export type StatementPage = {
         readonly aging: Balance['aging'];
       }[]
     | null;
-  readonly downloads: { readonly csv: string };
+  readonly downloads: { readonly csv: string; readonly pdf: string };
+  readonly hasNoPdf: boolean;
 };
 
 /** Of the pay form; `says`: in the provider's words. */
@@ -339,7 +348,7 @@ export type ConfiguredPage = {
 export type ProfilePage = {
   readonly kind: 'profile';
   readonly asOf: string | null;
-  readonly fields: readonly { readonly label: Label; readonly value: Value }[];
+  readonly fields: readonly Shown[];
   readonly sessions: readonly {
     readonly id: string;
     readonly isCurrent: boolean;
@@ -406,45 +415,3 @@ export type Page =
   | CodePage
   | OtherBrowserPage
   | ChooseCustomerPage;
-
-/** Of a mail with a code, in the language of the page that asked. */
-export type CodeMailTexts = {
-  readonly subject: string;
-  readonly title: string;
-  readonly says: string;
-  readonly action: string;
-  /** Above the address of the button. */
-  readonly openAddress: string;
-  readonly notes: readonly string[];
-};
-
-export type ReceiptTexts = {
-  readonly subject: string;
-  readonly title: string;
-  readonly paragraphs: readonly string[];
-  readonly headings: readonly [invoice: string, amount: string];
-  readonly rows: readonly (readonly [string, string])[];
-  readonly action: string;
-  readonly openAddress: string;
-  readonly notes: readonly string[];
-};
-
-/** What web/portal is built into. */
-export type Renderer = {
-  /** The whole document. */
-  renderPage(page: Page, frame: Frame): string;
-  labelText(label: Label, language: Language): string;
-  receiptTexts(
-    language: Language,
-    about: {
-      readonly company: string;
-      readonly payment: Pick<ShownPayment, 'amount' | 'invoices'>;
-      readonly paidAt: string;
-      readonly method: PaymentPage['method'];
-    },
-  ): ReceiptTexts;
-  codeMailTexts(
-    language: Language,
-    about: { readonly company: string; readonly browser: string | null; readonly requestedAt: Date },
-  ): CodeMailTexts;
-};

@@ -17,7 +17,7 @@ export type ReadPdf = {
 
 export async function readPdf(bytes: Uint8Array): Promise<ReadPdf> {
   // pdf.js takes the bytes for itself.
-  const pdf = await getDocumentProxy(bytes.slice());
+  const pdf = await getDocumentProxy(new Uint8Array(bytes));
   const pages: ReadPage[] = [];
   for (let number = 1; number <= pdf.numPages; number += 1) {
     const page = await pdf.getPage(number);

@@ -7,6 +7,15 @@ import { HttpsUrl } from './targets.ts';
 const maxLegalLinks = 6;
 const maxBase64Length = Math.ceil(maxLogoBytes / 3) * 4;
 
+/** Text of several lines. */
+const lines = (most: number, characters: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(characters)
+    .refine((text) => text.split('\n').length <= most, `must have at most ${most} lines`)
+    .nullable();
 const LegalLink = z.strictObject({ label: shortText(60), url: HttpsUrl });
 const name = shortText(120)
   .nullable()
@@ -14,6 +23,12 @@ const name = shortText(120)
 const senderName = shortText(120)
   .nullable()
   .describe('The name from which visitors get mails; null: the name of the company');
+const postalAddress = lines(8, 400).describe(
+  'Up to eight lines below the name of the company on documents; null: none',
+);
+const documentNote = lines(12, 1_000).describe(
+  'Below the totals of documents, such as bank details; null: nothing',
+);
 const accent = z
   .string()
   .regex(/^#[0-9a-f]{6}$/i, 'must be a colour such as #1d5fd1')
@@ -36,6 +51,8 @@ export const BrandingInput = z.strictObject({
     .default([])
     .describe('Below each page, such as an imprint and the terms'),
   senderName: senderName.default(null),
+  postalAddress: postalAddress.default(null),
+  documentNote: documentNote.default(null),
   logo: z
     .string()
     .max(maxBase64Length, `must be a file of at most ${maxLogoBytes} bytes`)
@@ -66,6 +83,8 @@ export const Branding = z
     supportAddress: z.string().nullable(),
     legalLinks: z.array(z.object({ label: z.string(), url: z.string() })),
     senderName,
+    postalAddress,
+    documentNote,
     logo: Logo.nullable(),
     revision: z.int().describe('0 until branding is stored'),
     updatedAt: Instant.nullable(),
@@ -76,5 +95,5 @@ export type BrandingInput = z.output<typeof BrandingInput>;
 /** As it is stored. */
 export type BrandingSettings = Pick<
   BrandingInput,
-  'name' | 'accent' | 'supportAddress' | 'legalLinks' | 'senderName'
+  'name' | 'accent' | 'supportAddress' | 'legalLinks' | 'senderName' | 'postalAddress' | 'documentNote'
 >;

@@ -16,6 +16,8 @@ const unset: BrandingSettings = {
   supportAddress: null,
   legalLinks: [],
   senderName: null,
+  postalAddress: null,
+  documentNote: null,
 };
 
 const toLogo = (row: store.BrandingRow | undefined) =>

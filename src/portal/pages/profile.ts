@@ -4,14 +4,14 @@ import { inTransaction } from '../../db/transaction.ts';
 import { describeBrowser } from '../../mail/index.ts';
 import { customersEndpoint } from '../../platform/index.ts';
 import { listSessions } from '../sessions.store.ts';
-import { listShownFields, type RecordRow, readingOf, toValue } from '../shown-fields.ts';
+import { isAddress, listShownFields, type RecordRow, readingOf, toValue } from '../shown-fields.ts';
 import type { ProfilePage } from '../view-model.ts';
 import type { Visit } from '../visit.ts';
 
 type OwnRecord = Pick<ProfilePage, 'fields' | 'asOf'>;
 
-/** Nothing where the customers aren't synced, or have no field mapping. */
-async function readOwnRecord(visit: Visit): Promise<OwnRecord> {
+/** The customer's. Nothing where customers aren't synced. Rejects as lists of the public interface do. */
+export async function readOwnRecord(visit: Visit): Promise<OwnRecord> {
   const { portal, customer, reader } = visit;
   const { customerType } = portal.settings;
   const shown = customerType === undefined ? [] : listShownFields(visit, customerType);
@@ -21,7 +21,10 @@ async function readOwnRecord(visit: Visit): Promise<OwnRecord> {
   if (row === undefined) return { fields: [], asOf: syncedAt };
   const reading = readingOf(visit, customerType, fields);
   return {
-    fields: shown.map((field) => ({ label: field.label, value: toValue(field, row, reading) })),
+    fields: shown.map((field) => ({
+      ...{ label: field.label, value: toValue(field, row, reading) },
+      isAddress: isAddress(field),
+    })),
     asOf: syncedAt,
   };
 }

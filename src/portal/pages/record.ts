@@ -1,15 +1,17 @@
 // One record: fields, lines, and records that it refers to or that refer to it. Someone else's is none.
 import Big from 'big.js';
+import type { Request } from 'express';
 import { AppError } from '../../core/errors.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
 import type { Meaning } from '../../core/text/portal-terms.ts';
 import { recordsEndpoint } from '../../platform/index.ts';
-import { nameType } from '../navigation.ts';
+import { nameDocument, nameType } from '../navigation.ts';
 import { findOffer } from '../offer.ts';
-import { listAddress, readTable } from '../record-table.ts';
+import { listAddress, readTable, recordAddress } from '../record-table.ts';
 import {
   findMeaning,
   findShown,
+  isAddress,
   isPositive,
   listShownFields,
   type RecordRow,
@@ -23,6 +25,8 @@ import { notFoundHere, type Visit } from '../visit.ts';
 
 const maxRelated = 20;
 const maxLines = 1_000;
+/** On paper: what has more is refused there. */
+const maxPaperLines = 5_001;
 
 /** Rejects with 404 for a record that isn't the customer's, and for a text that is no id. */
 async function readRow(visit: Visit, recordType: string, id: string) {
@@ -77,10 +81,10 @@ function toCell(kind: LineKind, value: unknown, currency: unknown): Value {
 }
 
 /** Null where the lines aren't shown, or say nothing. */
-function toLines(visit: Visit, recordType: string, row: RecordRow): Table | null {
+function toLines(visit: Visit, recordType: string, row: RecordRow, most: number): Table | null {
   const mapping = visit.content.mappings.get(recordType);
   const isShown = mapping?.some(({ source, visible }) => source === 'lines' && visible) === true;
-  const lines = isShown && Array.isArray(row['lines']) ? (row['lines'] as Line[]).slice(0, maxLines) : [];
+  const lines = isShown && Array.isArray(row['lines']) ? (row['lines'] as Line[]).slice(0, most) : [];
   const columns = listLineColumns(visit, recordType).filter(({ name }) =>
     lines.some((line) => line[name] !== null && line[name] !== undefined),
   );
@@ -92,7 +96,7 @@ function toLines(visit: Visit, recordType: string, row: RecordRow): Table | null
     cells: columns.map(({ kind, name }) => toCell(kind, line[name], given)),
   }));
   const amounts = columns.findIndex(({ kind }) => kind === 'amount');
-  const isWhole = amounts > 0 && lines.length < maxLines;
+  const isWhole = amounts > 0 && lines.length < most;
   return {
     columns: columns.map(({ kind }) => ({
       label: { line: kind },
@@ -158,7 +162,12 @@ async function findPayAddress(visit: Visit, recordType: string, row: RecordRow):
 }
 
 /** Rejects with 404 for a record type that the portal doesn't show and a record that isn't the customer's. */
-export async function readRecord(visit: Visit, recordType: string, id: string): Promise<RecordPage> {
+export async function readRecord(
+  visit: Visit,
+  { params, query }: Pick<Request, 'params' | 'query'>,
+  { isPaper = false } = {},
+): Promise<RecordPage> {
+  const { recordType = '', id = '' } = params as Readonly<Record<string, string>>;
   if (findShown(visit, recordType) === undefined) throw notFoundHere();
   const { row, fields, syncedAt } = await readRow(visit, recordType, id);
   const reading = readingOf(visit, recordType, fields);
@@ -171,6 +180,7 @@ export async function readRecord(visit: Visit, recordType: string, id: string): 
   return {
     kind: 'record',
     type: nameType(visit, recordType),
+    document: nameDocument(visit, recordType),
     title: number != null && 'text' in number ? number.text : id,
     list: listAddress(visit, recordType),
     asOf: syncedAt,
@@ -180,9 +190,11 @@ export async function readRecord(visit: Visit, recordType: string, id: string): 
       .map(({ field, value }) => ({ label: field.label, value })),
     fields: shown
       .filter(({ field }) => !isLarge(field) && field.meaning !== 'number' && field.meaning !== 'status')
-      .map(({ field, value }) => ({ label: field.label, value })),
-    lines: toLines(visit, recordType, row),
-    related: await readRelated(visit, recordType, row),
-    pay: await findPayAddress(visit, recordType, row),
+      .map(({ field, value }) => ({ label: field.label, value, isAddress: isAddress(field) })),
+    lines: toLines(visit, recordType, row, isPaper ? maxPaperLines : maxLines),
+    related: isPaper ? [] : await readRelated(visit, recordType, row),
+    pay: isPaper ? null : await findPayAddress(visit, recordType, row),
+    pdf: `${recordAddress(visit, recordType, id)}.pdf`,
+    hasNoPdf: query['pdf'] === 'none',
   };
 }

@@ -132,6 +132,7 @@ export async function readStatementPage(visit: Visit, req: Request): Promise<Sta
           aging: balances.find(({ currency }) => currency === account.currency)?.aging ?? null,
         };
       }) ?? null,
-    downloads: { csv: `${address}.csv?${queryOf(period)}` },
+    downloads: { csv: `${address}.csv?${queryOf(period)}`, pdf: `${address}.pdf?${queryOf(period)}` },
+    hasNoPdf: req.query['pdf'] === 'none',
   };
 }

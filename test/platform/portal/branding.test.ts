@@ -50,7 +50,10 @@ describe('branding', () => {
   it('has defaults until it is stored, and the revision guards against overwriting', async () => {
     const other = await org.another();
     const before = await other.api('get', at);
-    const unset = { name: null, accent: null, supportAddress: null, legalLinks: [], senderName: null };
+    const unset = {
+      ...{ name: null, accent: null, supportAddress: null, legalLinks: [], senderName: null },
+      ...{ postalAddress: null, documentNote: null },
+    };
     expect(before.body).toEqual({ ...unset, logo: null, revision: 0, updatedAt: null });
     const given = {
       name: 'Acme',
@@ -58,6 +61,8 @@ describe('branding', () => {
       supportAddress: 'Help@acme.example',
       legalLinks: [{ label: 'Terms', url: 'https://acme.example/terms' }],
       senderName: 'Acme accounts',
+      postalAddress: '12 Harbour Street\nBristol',
+      documentNote: 'Pay within 30 days.',
     };
     const stored = { ...given, accent: '#0b6e4f', supportAddress: 'help@acme.example' };
     const saved = await other.api('put', at, { ...given, revision: 0 });
@@ -90,10 +95,15 @@ describe('branding', () => {
       accent: 'red',
       supportAddress: 'help',
       senderName: ' ',
+      postalAddress: 'Line\n'.repeat(9),
+      documentNote: 'x'.repeat(1_001),
       legalLinks: [{ label: 'Terms', url: 'javascript:alert(1)' }],
       logo: 'no base64',
     });
-    const paths = ['name', 'accent', 'supportAddress', 'legalLinks[0].url', 'senderName', 'logo'];
+    const paths = ['name', 'accent', 'supportAddress', 'legalLinks[0].url', 'senderName', 'logo'].concat([
+      'postalAddress',
+      'documentNote',
+    ]);
     expect([...new Set(listProblems(refused).map((line) => line.split(' ')[0]))].sort()).toEqual(
       paths.sort(),
     );

@@ -144,6 +144,17 @@ function listAccountPages(text: string): Page[] {
       lines: table,
       related: [{ title: text, table }],
       pay: address(text),
+      ...{ document: text, pdf: address(text), hasNoPdf: true },
+    },
+    {
+      ...{ kind: 'statement', asOf: instant, address: address(text), hasNoPdf: true },
+      period: { from: text, to: text },
+      offered: [{ period: 'thisMonth', href: address(text), isCurrent: true }],
+      accounts: [text, null].map((currency) => ({
+        ...{ currency, opening: text, charges: text, payments: text, closing: text, table },
+        aging: Array.from({ length: 5 }, () => ({ amount: text, count: 2 })),
+      })),
+      downloads: { csv: address(text), pdf: address(text) },
     },
     {
       kind: 'profile',
@@ -179,6 +190,7 @@ const problemCodes = [
   'no_customer',
   'too_many_customers',
   'incomplete',
+  'too_long',
   'unavailable',
   'too_many_requests',
   'bad_request',

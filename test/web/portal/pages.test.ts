@@ -1,6 +1,7 @@
 // The portal's pages: no text from data becomes markup, and what every page has.
 import { describe, expect, it } from 'vitest';
-import type { Page, Renderer } from '../../../src/portal/view-model.ts';
+import type { Renderer } from '../../../src/portal/renderer-model.ts';
+import type { Page } from '../../../src/portal/view-model.ts';
 import { type Markup, readMarkup } from './markup.ts';
 import { languages, listPages, makeFrame } from './page-samples.ts';
 
@@ -92,6 +93,7 @@ function show(language: (typeof languages)[number], amount: string, currency: st
     lines: null,
     related: [],
     pay: null,
+    ...{ document: 'x', pdf: '/x.pdf', hasNoPdf: false },
   };
   const texts = readMarkup(renderer.renderPage(page, makeFrame(language, plain))).texts.filter(Boolean);
   return (texts[texts.indexOf('amount-here') + 1] ?? '').replaceAll(/[\u00a0\u202f]/g, ' ');

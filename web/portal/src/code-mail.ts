@@ -1,5 +1,5 @@
 // The texts of a mail with a sign-in code.
-import type { CodeMailTexts, Renderer } from '../../../src/portal/view-model.ts';
+import type { CodeMailTexts, Renderer } from '../../../src/portal/renderer-model.ts';
 import { formatInstant } from './formats.ts';
 import { type MessageKey, type MessageValues, message } from './texts.ts';
 

@@ -1,5 +1,6 @@
 // The texts of a receipt, and how a payment's method is called.
-import type { Language, PaymentPage, Renderer } from '../../../src/portal/view-model.ts';
+import type { Renderer } from '../../../src/portal/renderer-model.ts';
+import type { Language, PaymentPage } from '../../../src/portal/view-model.ts';
 import { formatInstant, formatMoney } from './formats.ts';
 import { type MessageKey, type MessageValues, message } from './texts.ts';
 

@@ -1,7 +1,9 @@
 // Draws the portal's pages as HTML, and the texts of its mails: the entry point of the bundle.
 import { renderToString } from 'preact-render-to-string';
-import type { Frame, Page, Renderer } from '../../../src/portal/view-model.ts';
+import type { Renderer } from '../../../src/portal/renderer-model.ts';
+import type { Frame, Page } from '../../../src/portal/view-model.ts';
 import { codeMailTexts } from './code-mail.ts';
+import { papers } from './paper.ts';
 import { Document } from './parts/document.tsx';
 import { receiptTexts } from './receipt.ts';
 import { createTexts, labelText } from './texts.ts';
@@ -16,4 +18,4 @@ function renderPage(page: Page, frame: Frame): string {
   )}\n`;
 }
 
-export const renderer: Renderer = { renderPage, labelText, codeMailTexts, receiptTexts };
+export const renderer: Renderer = { renderPage, labelText, codeMailTexts, receiptTexts, ...papers };

@@ -3,6 +3,7 @@ import type { RecordPage } from '../../../../src/portal/view-model.ts';
 import { Card } from '../parts/card.tsx';
 import { Fields } from '../parts/fields.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { NoPdf, PaperButtons } from '../parts/pdf.tsx';
 import { TableView } from '../parts/table.tsx';
 import { AsOf, Title } from '../parts/title.tsx';
 import { Status, ValueView } from '../parts/value.tsx';
@@ -47,11 +48,9 @@ export const RecordView = ({ page }: { page: RecordPage }) => {
             {view.text('own.pay')}
           </a>
         )}
-        <button type="button" class="button" data-prints hidden>
-          <Icon name="print" />
-          {view.text('record.print')}
-        </button>
+        <PaperButtons pdf={page.pdf} />
       </Title>
+      {page.hasNoPdf && <NoPdf />}
       <section class="card record" aria-label={view.text('record.details')}>
         {amounts.length > 0 && <Amounts amounts={amounts} />}
         {fields.length > 0 && <Fields fields={fields} />}

@@ -5,6 +5,7 @@ import { Aging } from '../parts/aging.tsx';
 import { Card, Empty } from '../parts/card.tsx';
 import { Period } from '../parts/filters.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { NoPdf, PaperButtons } from '../parts/pdf.tsx';
 import { TableView } from '../parts/table.tsx';
 import { AsOf, Title } from '../parts/title.tsx';
 import { useView } from '../view.ts';
@@ -97,13 +98,11 @@ export const Statement = ({ page }: { page: StatementPage }) => {
               <Icon name="download" />
               {view.text('list.csv')}
             </a>
-            <button type="button" class="button" data-prints hidden>
-              <Icon name="print" />
-              {view.text('record.print')}
-            </button>
+            <PaperButtons pdf={downloads.pdf} />
           </>
         )}
       </Title>
+      {page.hasNoPdf && <NoPdf />}
       <PeriodForm page={page} />
       {hasRows ? (
         accounts.map((account) => <AccountCard key={account.currency ?? ''} account={account} />)

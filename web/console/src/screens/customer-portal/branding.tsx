@@ -15,18 +15,28 @@ import '../../styles/customer-portal.css';
 import { type Branding as BrandingData, brandingPath, useAccess, usePlaces } from './data.ts';
 import { type LogoChange, LogoInput, toBase64 } from './logo-input.tsx';
 
-type Texts = Readonly<Record<'name' | 'accent' | 'supportAddress' | 'senderName', string>>;
+const textNames = [
+  'name',
+  'accent',
+  'supportAddress',
+  'senderName',
+  'postalAddress',
+  'documentNote',
+] as const;
+type Texts = Readonly<Record<(typeof textNames)[number], string>>;
 type Edited = Texts & {
   readonly legalLinks: BrandingData['legalLinks'];
   readonly logo: LogoChange;
 };
 
-const toEdited = ({ name, accent, supportAddress, senderName, legalLinks }: BrandingData): Edited => ({
-  name: name ?? '',
-  accent: accent ?? '',
-  supportAddress: supportAddress ?? '',
-  senderName: senderName ?? '',
-  legalLinks,
+const toEdited = (branding: BrandingData): Edited => ({
+  name: branding.name ?? '',
+  accent: branding.accent ?? '',
+  supportAddress: branding.supportAddress ?? '',
+  senderName: branding.senderName ?? '',
+  postalAddress: branding.postalAddress ?? '',
+  documentNote: branding.documentNote ?? '',
+  legalLinks: branding.legalLinks,
   logo: undefined,
 });
 
@@ -40,6 +50,8 @@ function send({ legalLinks, logo, ...texts }: Edited, revision: number) {
       accent: orNull(texts.accent),
       supportAddress: orNull(texts.supportAddress),
       senderName: orNull(texts.senderName),
+      postalAddress: orNull(texts.postalAddress),
+      documentNote: orNull(texts.documentNote),
       legalLinks,
       revision,
       ...(file !== undefined && { logo: file }),
@@ -112,6 +124,23 @@ const MailFields = ({ text }: { text: (name: keyof Texts) => TextField }) => (
   </>
 );
 
+const DocumentFields = ({ text }: { text: (name: keyof Texts) => TextField }) => (
+  <>
+    <Field
+      {...text('postalAddress')}
+      label="Postal address"
+      rows={3}
+      hint="On PDF documents, below the name of the company."
+    />
+    <Field
+      {...text('documentNote')}
+      label="Note on documents"
+      rows={3}
+      hint="Below the totals of PDF documents, such as bank details."
+    />
+  </>
+);
+
 type LegalLinksProps = {
   links: Edited['legalLinks'];
   problem: string | undefined;
@@ -144,7 +173,7 @@ function BrandingForm({ branding }: { branding: BrandingData }) {
     <Form
       action={action}
       label="Save"
-      paths={['name', 'accent', 'supportAddress', 'senderName', 'legalLinks', 'logo']}
+      paths={[...textNames, 'legalLinks', 'logo']}
       secondary={
         <span role="status" class="saved">
           {revised.isSaved ? 'Saved' : ''}
@@ -167,6 +196,7 @@ function BrandingForm({ branding }: { branding: BrandingData }) {
         problem={findProblem(action.error, 'logo')}
       />
       <MailFields text={text} />
+      <DocumentFields text={text} />
       <LegalLinks
         links={value.legalLinks}
         problem={findProblem(action.error, 'legalLinks')}
