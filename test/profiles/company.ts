@@ -3,6 +3,7 @@
 import { Pool } from 'pg';
 import { expect, inject } from 'vitest';
 import { createApp, startBackground } from '../../src/app.ts';
+import type { TenantCtx } from '../../src/core/ctx.ts';
 import type { Account, Shape } from '../chaos/oracle/account.ts';
 import { publish } from '../chaos/oracle/publish.ts';
 import { toResource } from '../chaos/oracle/published.ts';
@@ -28,6 +29,9 @@ export type Run = {
 };
 export type Company = {
   readonly api: Api;
+  readonly tenant: TenantCtx;
+  /** Of the organization's portal. */
+  readonly portal: string;
   readonly erp: Erp;
   /** The account's own database, which no role restricts. */
   readonly account: Account;
@@ -119,7 +123,12 @@ export async function listRecordTypes({ api }: Pick<Company, 'api'>, filter = ''
   }
 }
 type Closing = (() => Promise<unknown>)[];
-type Served = { readonly url: string; readonly organizationId: string; readonly secret: string };
+type Served = {
+  readonly url: string;
+  readonly slug: string;
+  readonly tenant: TenantCtx;
+  readonly secret: string;
+};
 
 /** The service with a new organization. */
 async function serveOrganization(erpHost: string, closing: Closing): Promise<Served> {
@@ -138,9 +147,9 @@ async function serveOrganization(erpHost: string, closing: Closing): Promise<Ser
   closing.push(background.stop);
   const { url, stop } = await serve(app);
   closing.push(stop);
-  const { id: organizationId } = await makeOrganization(database.ctx);
+  const { id: organizationId, slug } = await makeOrganization(database.ctx);
   const { secret } = await makeKey(database.ctx, organizationId, { permissions: ['write'] });
-  return { url, organizationId, secret };
+  return { url, slug, tenant: { ...database.ctx, organizationId }, secret };
 }
 
 async function open(replayFrom: string | undefined, closing: Closing): Promise<Omit<Company, 'close'>> {
@@ -151,7 +160,7 @@ async function open(replayFrom: string | undefined, closing: Closing): Promise<O
     switches: { paymentTouchesInvoice: false },
   });
   closing.push(erp.stop);
-  const { url, organizationId, secret } = await serveOrganization(erp.host, closing);
+  const { url, slug, tenant, secret } = await serveOrganization(erp.host, closing);
   const api = createApi(url, secret);
   await erp.connect(api);
   const refreshed = await api('post', '/netsuite/metadata/refresh');
@@ -160,9 +169,9 @@ async function open(replayFrom: string | undefined, closing: Closing): Promise<O
   closing.push(() => pool.end());
   let version = '';
   const base = (): string => `${url}/api/public/${version}`;
-  const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': organizationId };
+  const headers = { authorization: `Bearer ${secret}`, 'x-tenant-id': tenant.organizationId };
   return {
-    api,
+    ...{ api, tenant, portal: `${url}/portal/${slug}` },
     erp,
     account: { pool, now: erp.account.businessTime, timeZone: () => 'Europe/London' },
     control: (method, path, body) => sendControl(erp.account, method, path, body),
