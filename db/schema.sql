@@ -1051,6 +1051,47 @@ create policy own_organization on portal_field_mappings for all to public using 
 create policy owner_sees_all on portal_field_mappings for all to portal_owner using (true);
 grant delete, insert, select, update on portal_field_mappings to portal_service;
 
+-- Which mails a visitor wants about a customer. Each has a job of the kind portal_mails that looks once an hour whether there is something to say.
+create table portal_mail_orders (
+  id uuid not null,
+  organization_id uuid not null,
+  email text not null,
+  customer text not null,
+  kinds text[] not null,
+  due_days smallint not null,
+  with_pdf boolean not null,
+  language text not null,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  constraint portal_mail_orders_pkey PRIMARY KEY (id),
+  constraint portal_mail_orders_organization_id_email_customer_key UNIQUE (organization_id, email, customer),
+  constraint portal_mail_orders_kinds_check CHECK (cardinality(kinds) > 0),
+  constraint portal_mail_orders_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+alter table portal_mail_orders enable row level security;
+alter table portal_mail_orders force row level security;
+create policy own_organization on portal_mail_orders for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_mail_orders for all to portal_owner using (true);
+grant delete, insert, select, update on portal_mail_orders to portal_service;
+
+-- What no further mail is sent about. is_mailed: false for what was there when the mails were ordered.
+create table portal_mailed (
+  organization_id uuid not null,
+  order_id uuid not null,
+  kind text not null,
+  record text not null,
+  is_mailed boolean not null,
+  noted_at timestamp with time zone default clock_timestamp() not null,
+  constraint portal_mailed_pkey PRIMARY KEY (order_id, kind, record),
+  constraint portal_mailed_order_id_fkey FOREIGN KEY (order_id) REFERENCES portal_mail_orders(id) ON DELETE CASCADE,
+  constraint portal_mailed_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX portal_mailed_organization_id_noted_at_idx ON portal_mailed USING btree (organization_id, noted_at);
+alter table portal_mailed enable row level security;
+alter table portal_mailed force row level security;
+create policy own_organization on portal_mailed for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on portal_mailed for all to portal_owner using (true);
+grant delete, insert, select, update on portal_mailed to portal_service;
+
 -- Portal pages: a draft, and the published copy that visitors see.
 create table portal_pages (
   id uuid not null,

@@ -53,7 +53,13 @@ import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
 import { startWriteBack } from './platform/pay/write-back/worker.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
-import { createPortal, findSite, type PortalHandlers, startReceipts } from './portal/index.ts';
+import {
+  createPortal,
+  findSite,
+  type PortalHandlers,
+  startOrderedMails,
+  startReceipts,
+} from './portal/index.ts';
 import { createReadEngine, publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
@@ -239,6 +245,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
 export async function startBackground(
   base: Ctx,
   reads: ReadEngine = createReadEngine(base),
+  now?: () => Date,
 ): Promise<Background> {
   const ctx: ReadingCtx = { ...base, reads };
   const scheduler = startScheduler(ctx);
@@ -253,7 +260,7 @@ export async function startBackground(
   const agents = startAgentWork(ctx);
   const subscriptions = startSubscriptions(ctx);
   const pay = [startPayWork(ctx), startWriteBack(ctx), startWriteBackAlerts(ctx), startSandboxWork(ctx)];
-  const receipts = startReceipts(ctx);
+  const portalMails = [startReceipts(ctx), startOrderedMails(ctx, now)];
   const pruning = startRecurring(
     pruneEveryMs,
     (stopping) => prune(ctx, stopping),
@@ -281,7 +288,7 @@ export async function startBackground(
     secretEnds,
     agents,
     ...pay,
-    receipts,
+    ...portalMails,
     pruning,
     adoption,
     upgrades,

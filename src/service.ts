@@ -380,7 +380,7 @@ async function serve(
   const app = createApp(running, options);
   const readiness = createReadinessCheck({ ...checked, stopping: draining.signal });
   attachApp(http.server, serveProbes(readiness, ctx.log, app));
-  await writes.start(() => startBackground(running, ctx.reads));
+  await writes.start(() => startBackground(running, ctx.reads, demoOwner?.businessTime));
   const serving = { ctx: running, http, background: writes, draining, stopping, seconds };
   const stop = () => stopServing(serving, close);
   return { ctx: running, ...addresses, hasDemoSignIn: offered.demoOwner !== undefined, stop };

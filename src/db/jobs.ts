@@ -11,6 +11,7 @@ export type JobKind =
   | 'mails'
   | 'pay_erp_documents'
   | 'pay_tasks'
+  | 'portal_mails'
   | 'publications'
   | 'receipts'
   | 'sandbox_events'

@@ -68,6 +68,14 @@ export {
   withoutBranding,
 } from './portal/branding.service.ts';
 export type { FieldFormat } from './portal/field-mappings.schemas.ts';
+export {
+  findMailOrder,
+  type MailOrder,
+  noteMailed,
+  readMailed,
+  saveMailOrder,
+  setMailKinds,
+} from './portal/mail-orders.store.ts';
 export type { Block as PageBlock } from './portal/pages.schemas.ts';
 export { findSharedView, readEndpoints, readPublishedBlocks } from './portal/shown-content.ts';
 export { readViewForVisitor } from './portal/shown-views.ts';
@@ -101,6 +109,7 @@ export { recordVisitorSignIn } from './portal/visitors.store.ts';
 export {
   findVisit,
   idleDays,
+  readPaperContent,
   type ShownContent,
   type VisitorSession,
 } from './portal/visits.store.ts';

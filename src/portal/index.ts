@@ -13,6 +13,7 @@ import type { SendCodeMail } from '../mail/index.ts';
 import { createPdfWriter } from '../pdf/index.ts';
 import { type NamedCustomer, nameCustomers, readEndpoints } from '../platform/index.ts';
 import type { UsageCounter } from '../public/index.ts';
+import { startVisitorMails } from './mails/send.ts';
 import { createHasRecords } from './navigation.ts';
 import { createProviders } from './providers.ts';
 import { createRendererLoader } from './renderer.ts';
@@ -135,3 +136,15 @@ export function createPortal(ctx: ReadingCtx, options: PortalOptions): PortalHan
     },
   };
 }
+
+/** Sends the mails that visitors ordered. `now`: by which what is due is late. */
+export const startOrderedMails = (
+  ctx: ReadingCtx,
+  now: () => Date = () => ctx.clock.now(),
+  options?: Parameters<typeof startVisitorMails>[2],
+) =>
+  startVisitorMails(
+    ctx,
+    { now, nameCustomers, loadRenderer: createRendererLoader(), pdf: createPdfWriter() },
+    options,
+  );

@@ -53,10 +53,7 @@ type Wanted = {
 };
 
 /** Rejects as lists of the public interface do. */
-export async function readTable(
-  visit: Visit,
-  { recordType, query, fields, sort }: Wanted,
-): Promise<FoundRecords> {
+export async function readRows(visit: Visit, { recordType, query, fields, sort }: Wanted) {
   const shown = (fields ?? listShownFields(visit, recordType)).slice(0, maxColumns);
   const page = await visit.reader.list(recordsEndpoint(recordType), {
     ...query,
@@ -64,22 +61,27 @@ export async function readTable(
   });
   const reading = readingOf(visit, recordType, page.fields);
   const rows = parseExact(page.records) as RecordRow[];
-  const { total, pageSize, syncedAt } = page;
   return {
-    ...{ total, page: page.page, pageSize, syncedAt },
-    table: {
-      columns: shown.map((field) => ({
-        label: field.label,
-        meaning: field.meaning,
-        numeric: isNumeric(field, reading),
-        sort: sort?.(field) ?? null,
-      })),
-      rows: rows.map((row) => ({
-        href: recordAddress(visit, recordType, String(row.id)),
-        cells: shown.map((field) => toValue(field, row, reading)),
-      })),
-    },
+    page,
+    columns: shown.map((field) => ({
+      label: field.label,
+      meaning: field.meaning,
+      numeric: isNumeric(field, reading),
+      sort: sort?.(field) ?? null,
+    })),
+    rows: rows.map((row) => ({
+      id: String(row.id),
+      href: recordAddress(visit, recordType, String(row.id)),
+      cells: shown.map((field) => toValue(field, row, reading)),
+    })),
   };
+}
+
+/** Rejects as `readRows`. */
+export async function readTable(visit: Visit, wanted: Wanted): Promise<FoundRecords> {
+  const { page, columns, rows } = await readRows(visit, wanted);
+  const { total, pageSize, syncedAt } = page;
+  return { ...{ total, page: page.page, pageSize, syncedAt }, table: { columns, rows } };
 }
 
 /** The shown fields that have one of these meanings, in this order. */

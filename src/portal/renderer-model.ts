@@ -1,4 +1,5 @@
 // What web/portal is built into, and the texts that it makes besides pages: of mails, and on paper.
+import type { MailKind } from '../core/text/portal-terms.ts';
 import type {
   Frame,
   Label,
@@ -8,6 +9,7 @@ import type {
   RecordPage,
   ShownPayment,
   StatementPage,
+  Table,
   Value,
 } from './view-model.ts';
 
@@ -31,6 +33,21 @@ export type ReceiptTexts = {
   readonly action: string;
   readonly openAddress: string;
   readonly notes: readonly string[];
+};
+
+/** Of a mail that a visitor ordered. `end`: of the link that ends mails of its kind. */
+export type OrderedMailTexts = {
+  readonly subject: string;
+  readonly title: string;
+  readonly paragraphs: readonly string[];
+  readonly table: {
+    readonly columns: readonly { readonly label: string; readonly numeric: boolean }[];
+    readonly rows: readonly (readonly string[])[];
+  };
+  readonly action: string;
+  readonly openAddress: string;
+  readonly why: string;
+  readonly end: string;
 };
 
 /** The texts of a page on paper, in a language. */
@@ -65,6 +82,17 @@ export type Renderer = {
   recordPaper(page: RecordPage, language: Language): Paper;
   /** `address`: of the customer. */
   statementPaper(page: StatementPage, address: Value, language: Language): Paper;
+  /** `statement`: of the mail of that kind alone. */
+  orderedMailTexts(
+    language: Language,
+    about: {
+      readonly kind: MailKind;
+      readonly company: string;
+      readonly customer: string;
+      readonly tables: readonly Pick<Table, 'columns' | 'rows'>[];
+      readonly statement?: StatementPage;
+    },
+  ): OrderedMailTexts;
   receiptTexts(
     language: Language,
     about: {

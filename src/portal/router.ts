@@ -12,6 +12,8 @@ import { sendBrandColors, sendLogo } from './brand-files.ts';
 import { sendListFile } from './files.ts';
 import * as forms from './forms.ts';
 import { visitorFrame } from './frame.ts';
+import { endMails, showMailLink } from './mails/mail-link.ts';
+import { orderMails, readMailOrder } from './mails/order.ts';
 import { listPlaces } from './navigation.ts';
 import { readConfiguredPage, readViewPage } from './pages/configured.ts';
 import { readHome } from './pages/home.ts';
@@ -151,7 +153,10 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/statement': showing(async (visit, req) => ({ page: await readStatementPage(visit, req) })),
   '/statement.csv': visiting(sendStatementFile),
   '/statement.pdf': visiting(sendStatementPaper),
-  '/profile': showing(async (visit) => ({ page: await readProfile(visit) })),
+  '/profile': showing(async (visit, req) => ({
+    page: await readProfile(visit, req, await readMailOrder(visit)),
+  })),
+  '/mails/end': showMailLink,
   '/sign-in': forms.showSignIn,
   '/sign-in/provider': startAtProvider,
   [callbackPath]: forms.countingSignIn(finishAtProvider),
@@ -165,6 +170,8 @@ const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/demo': forms.countingSignIn(forms.signInAsDemo),
   '/pay': submitPayment,
   '/payments/:id/end': visiting(endPayment),
+  '/profile/mails': visiting(orderMails),
+  '/mails/end': endMails,
   '/sign-out': forms.signOut,
   '/view-as': forms.startViewAs,
   '/language': forms.setLanguage,

@@ -65,6 +65,12 @@ export function createSites(ctx: Ctx): Sites {
   };
 }
 
+/** Where mails lead to: the primary domain, where there is one. */
+export const siteOf = ({ settings }: Pick<Ctx, 'settings'>, site: PortalSite): Site =>
+  site.hostname === null
+    ? belowOwnHost(site, new URL(settings.publicUrl))
+    : onDomain({ ...site, publicApi: false }, new URL(`https://${site.hostname}`));
+
 const names = ({ organizationId, slug, name }: PortalSite) => ({ organizationId, slug, name });
 
 const onDomain = (site: Exclude<Known, 'none'>, { origin, hostname }: URL): Site => ({

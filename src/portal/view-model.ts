@@ -1,6 +1,12 @@
 // What the pages of the portal show: plain values, which `src/portal` reads and `web/portal` draws. Neither knows
 // more of the other than these types.
-import type { languages, meanings, ReceivableRole, recordRoles } from '../core/text/portal-terms.ts';
+import type {
+  languages,
+  MailKind,
+  meanings,
+  ReceivableRole,
+  recordRoles,
+} from '../core/text/portal-terms.ts';
 
 export type Language = (typeof languages)[number];
 
@@ -349,6 +355,14 @@ export type ProfilePage = {
   readonly kind: 'profile';
   readonly asOf: string | null;
   readonly fields: readonly Shown[];
+  /** Null for who can order none. */
+  readonly mails: {
+    readonly offered: readonly MailKind[];
+    readonly kinds: readonly MailKind[];
+    readonly dueDays: number;
+    readonly withPdf: boolean;
+  } | null;
+  readonly isSaved: boolean;
   readonly sessions: readonly {
     readonly id: string;
     readonly isCurrent: boolean;
@@ -393,6 +407,13 @@ export type CodePage = {
   readonly email: string | null;
   readonly problem: FormProblem | null;
 };
+/** Of the link in a mail: whose mails it can end; null once they have ended. */
+export type MailLinkPage = {
+  readonly kind: 'mail-link';
+  readonly mail: MailKind;
+  readonly email: string | null;
+  readonly action: string;
+};
 export type OtherBrowserPage = { readonly kind: 'other-browser' };
 export type ChooseCustomerPage = {
   readonly kind: 'choose-customer';
@@ -413,5 +434,6 @@ export type Page =
   | ProblemPage
   | SignInPage
   | CodePage
+  | MailLinkPage
   | OtherBrowserPage
   | ChooseCustomerPage;

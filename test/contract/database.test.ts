@@ -110,6 +110,11 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
       { id, token_hash: hash, host: 'x', email: 'x@x.example', ip: 'x', ends_at: '2126-01-01' },
     ],
     ['portal_activity', { email: 'x@x.example', month: '2026-01-01' }],
+    [
+      'portal_mail_orders',
+      { id, email: 'x', customer: '1', kinds: ['due'], due_days: 3, with_pdf: true, language: 'en' },
+    ],
+    ['portal_mailed', { order_id: id, kind: 'due', record: 'x', is_mailed: true }],
     ['portal_usage', { email: 'x@x.example', day: '2026-03-02', record_type: 'x' }],
     ['portal_visitors', { id, email: 'x@x.example' }],
     ['portal_access', { revision: 1, settings: '{}' }],

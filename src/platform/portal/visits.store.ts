@@ -1,9 +1,10 @@
 // What each request of a visitor needs to know, by one statement: it precedes everything that the request does.
 import type { Ctx } from '../../core/ctx.ts';
 import { hashSecretToken, secretTokenPattern } from '../../core/secrets/secret-token.ts';
+import type { Tx } from '../../db/transaction.ts';
 import type { StoredSettings } from './access.schemas.ts';
 import { type ShownBranding, toShownBranding } from './branding.service.ts';
-import type { BrandingRow } from './branding.store.ts';
+import { type BrandingRow, findBranding } from './branding.store.ts';
 import type { MappedField } from './field-mappings.schemas.ts';
 import type { SidebarItem } from './sidebar.schemas.ts';
 import type { Portal, VisitorEntry } from './visitor-scope.ts';
@@ -78,5 +79,17 @@ export async function findVisit(
       ...{ sidebar, pages, mappings: new Map(Object.entries(mappings)) },
       branding: toShownBranding(branding ?? undefined),
     },
+  };
+}
+
+/** For what is sent to visitors: without navigation and pages. */
+export async function readPaperContent(tx: Tx, organizationId: string): Promise<ShownContent> {
+  const mappings = await tx('portal_field_mappings')
+    .where('organization_id', organizationId)
+    .select<{ record_type: string; fields: MappedField[] }[]>('record_type', 'fields');
+  return {
+    ...{ sidebar: [], pages: [] },
+    mappings: new Map(mappings.map((row) => [row.record_type, row.fields])),
+    branding: toShownBranding(await findBranding(tx, organizationId)),
   };
 }

@@ -1,4 +1,5 @@
 // Who the visitor is: the customer's record as the company shows it, and where the visitor is signed in.
+import type { Request } from 'express';
 import { parseExact } from '../../core/text/exact-json.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { describeBrowser } from '../../mail/index.ts';
@@ -29,7 +30,11 @@ export async function readOwnRecord(visit: Visit): Promise<OwnRecord> {
   };
 }
 
-export async function readProfile(visit: Visit): Promise<ProfilePage> {
+export async function readProfile(
+  visit: Visit,
+  { query }: Request,
+  mails: ProfilePage['mails'],
+): Promise<ProfilePage> {
   const { ctx, session } = visit;
   const [own, sessions] = await Promise.all([
     readOwnRecord(visit),
@@ -38,6 +43,7 @@ export async function readProfile(visit: Visit): Promise<ProfilePage> {
   return {
     kind: 'profile',
     ...own,
+    ...{ mails, isSaved: query['mails'] === 'saved' },
     sessions: sessions.map(({ id, user_agent: agent, ...row }) => ({
       id,
       isCurrent: id === session.id,

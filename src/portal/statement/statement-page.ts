@@ -101,7 +101,7 @@ const readAging = (visit: Visit, { to }: Period): Promise<readonly Balance[]> =>
     : unlessMasked(readBalances(visit)).then((found) => found?.balances ?? []);
 
 /** Throws 404 where there are no statements, and rejects as `readStatement` does but for periods that are too long. */
-export async function readStatementPage(visit: Visit, req: Request): Promise<StatementPage> {
+export async function readStatementPage(visit: Visit, req: Pick<Request, 'query'>): Promise<StatementPage> {
   if (!(await hasStatement(visit))) throw notFoundHere();
   const period = readPeriod(visit, req);
   const address = `${visit.site.base}/statement`;

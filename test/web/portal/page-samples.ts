@@ -159,6 +159,8 @@ function listAccountPages(text: string): Page[] {
     {
       kind: 'profile',
       asOf: null,
+      mails: { offered: ['invoice', 'due'], kinds: ['due'], dueDays: 3, withPdf: true },
+      isSaved: true,
       fields: listFields(text),
       sessions: [true, false].map((isCurrent) => ({
         id: `${text}${isCurrent}`,
@@ -206,6 +208,11 @@ export const listPages = (text: string): Page[] => [
   ...listAccountPages(text),
   ...listPayPages(text),
   makeConfiguredPage(text),
+  ...[text, null].map(
+    (email): Page => ({
+      ...{ kind: 'mail-link', mail: 'due', email, action: address(text) },
+    }),
+  ),
   ...problemCodes.map((code): Page => ({ kind: 'problem', code, completeAt: text, requestId: text })),
   {
     ...{ kind: 'sign-in', email: text, returnTo: text, problem: { code: 'no_address' } },

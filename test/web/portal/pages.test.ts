@@ -129,7 +129,14 @@ describe('due dates', () => {
     ['en', null, undefined],
   ] as const)('in %s: %s days are %s', (language, days, expected) => {
     const field = { label: 'x', value: { kind: 'due', date: '2026-11-29', days } } as const;
-    const page: Page = { kind: 'profile', asOf: null, fields: [field], sessions: [] };
+    const page: Page = {
+      kind: 'profile',
+      asOf: null,
+      mails: null,
+      isSaved: false,
+      fields: [field],
+      sessions: [],
+    };
     const { elements, texts } = readMarkup(renderer.renderPage(page, makeFrame(language, plain)));
     expect(elements.some(({ attributes }) => attributes.get('datetime') === '2026-11-29')).toBe(true);
     const chips = elements.filter(({ attributes }) =>

@@ -4,7 +4,7 @@ import type { Language, RecordPage, Table, Value } from '../../../src/portal/vie
 import { isZero } from './formats.ts';
 import { createTexts, type Texts } from './texts.ts';
 
-function valueText(texts: Texts, value: Value): string {
+export function valueText(texts: Texts, value: Value): string {
   if (value === null) return '';
   switch (value.kind) {
     case 'text':

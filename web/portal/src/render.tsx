@@ -3,6 +3,7 @@ import { renderToString } from 'preact-render-to-string';
 import type { Renderer } from '../../../src/portal/renderer-model.ts';
 import type { Frame, Page } from '../../../src/portal/view-model.ts';
 import { codeMailTexts } from './code-mail.ts';
+import { orderedMailTexts } from './ordered-mail.ts';
 import { papers } from './paper.ts';
 import { Document } from './parts/document.tsx';
 import { receiptTexts } from './receipt.ts';
@@ -18,4 +19,11 @@ function renderPage(page: Page, frame: Frame): string {
   )}\n`;
 }
 
-export const renderer: Renderer = { renderPage, labelText, codeMailTexts, receiptTexts, ...papers };
+export const renderer: Renderer = {
+  renderPage,
+  labelText,
+  codeMailTexts,
+  receiptTexts,
+  orderedMailTexts,
+  ...papers,
+};

@@ -59,6 +59,49 @@ const Sessions = ({ sessions }: Pick<ProfilePage, 'sessions'>) => {
   );
 };
 
+const dueDays = [1, 3, 5, 7, 14, 30];
+
+const Mails = ({ mails, isSaved }: { mails: NonNullable<ProfilePage['mails']>; isSaved: boolean }) => {
+  const view = useView();
+  const { visitor, base } = view.frame;
+  const about = { customer: visitor?.customer?.name ?? '', email: visitor?.email ?? '' };
+  return (
+    <Card title={view.text('mails.title')}>
+      <form class="card-text stack" id="mails" method="post" action={pageAddress(base, 'profile/mails')}>
+        <p>{view.text('mails.says', about)}</p>
+        {mails.offered.map((kind) => (
+          <label key={kind} class="check">
+            <input type="checkbox" name="kind" value={kind} checked={mails.kinds.includes(kind)} />
+            <span>{view.text(`mails.kind.${kind}`)}</span>
+          </label>
+        ))}
+        {mails.offered.includes('due') && (
+          <label class="check">
+            <span>{view.text('mails.dueDays')}</span>
+            <select name="dueDays">
+              {dueDays.map((days) => (
+                <option key={days} value={days} selected={days === mails.dueDays}>
+                  {view.number(days)}
+                </option>
+              ))}
+            </select>
+          </label>
+        )}
+        <label class="check">
+          <input type="checkbox" name="pdf" value="1" checked={mails.withPdf} />
+          <span>{view.text('mails.pdf')}</span>
+        </label>
+        <p class="actions">
+          <button type="submit" class="button">
+            {view.text('language.save')}
+          </button>
+          {isSaved && <span role="status">{view.text('mails.saved')}</span>}
+        </p>
+      </form>
+    </Card>
+  );
+};
+
 const LanguageChoice = () => {
   const view = useView();
   const { languages, base, here } = view.frame;
@@ -82,7 +125,8 @@ const LanguageChoice = () => {
   );
 };
 
-export const Profile = ({ page: { asOf, fields, sessions } }: { page: ProfilePage }) => {
+export const Profile = ({ page }: { page: ProfilePage }) => {
+  const { asOf, fields, sessions, mails, isSaved } = page;
   const view = useView();
   const { visitor, brand } = view.frame;
   return (
@@ -105,6 +149,7 @@ export const Profile = ({ page: { asOf, fields, sessions } }: { page: ProfilePag
           )}
         </Card>
       )}
+      {mails !== null && <Mails mails={mails} isSaved={isSaved} />}
       <Sessions sessions={sessions} />
       <LanguageChoice />
     </>

@@ -5,6 +5,7 @@ import { ChooseCustomer } from '../pages/choose-customer.tsx';
 import { Configured } from '../pages/configured.tsx';
 import { Home } from '../pages/home.tsx';
 import { List } from '../pages/list.tsx';
+import { MailLink } from '../pages/mail-link.tsx';
 import { Pay } from '../pages/pay.tsx';
 import { Payments, PaymentView } from '../pages/payment.tsx';
 import { ProblemView, problemTitle } from '../pages/problem.tsx';
@@ -20,6 +21,7 @@ import { Header, ViewAs } from './header.tsx';
 const smallKinds: readonly Page['kind'][] = [
   'sign-in',
   'code',
+  'mail-link',
   'other-browser',
   'choose-customer',
   'problem',
@@ -51,6 +53,8 @@ const Content = ({ page }: { page: Page }): ComponentChildren => {
       return <SignIn page={page} />;
     case 'code':
       return <Code page={page} />;
+    case 'mail-link':
+      return <MailLink page={page} />;
     case 'other-browser':
       return <OtherBrowser />;
     case 'choose-customer':
@@ -83,6 +87,8 @@ function pageTitle(page: Page, view: View): string {
       return view.text('sign-in.title');
     case 'code':
       return view.text('code.title');
+    case 'mail-link':
+      return view.text(page.email === null ? 'mails.ended.title' : 'mails.end.title');
     case 'other-browser':
       return view.text('other-browser.title');
     case 'choose-customer':
