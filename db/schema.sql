@@ -1080,7 +1080,7 @@ create table portal_mailed (
   kind text not null,
   record text not null,
   is_mailed boolean not null,
-  noted_at timestamp with time zone default clock_timestamp() not null,
+  noted_at timestamp with time zone default now() not null,
   constraint portal_mailed_pkey PRIMARY KEY (order_id, kind, record),
   constraint portal_mailed_order_id_fkey FOREIGN KEY (order_id) REFERENCES portal_mail_orders(id) ON DELETE CASCADE,
   constraint portal_mailed_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE

@@ -23,7 +23,7 @@ create table portal_mailed (
   kind text not null,
   record text not null,
   is_mailed boolean not null,
-  noted_at timestamptz not null default clock_timestamp(),
+  noted_at timestamptz not null default now(),
   primary key (order_id, kind, record)
 );
 comment on table portal_mailed is 'What no further mail is sent about. is_mailed: false for what was there when the mails were ordered.';

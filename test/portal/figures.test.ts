@@ -69,6 +69,7 @@ it('sign-ins are counted with their result, in the overview and for Prometheus',
     signIns7Days: before.signIns7Days + 1,
     refusedSignIns7Days: before.refusedSignIns7Days + 3,
     failedSignIns7Days: 0,
+    ...{ paid7Days: [], mails7Days: 0, statements7Days: 0 },
   });
   const metrics = await readMetrics();
   expect(metrics).toContain(`portal_visitor_sign_ins_total{result="succeeded"} ${succeeded + 1}\n`);

@@ -159,6 +159,8 @@ it('sends the statement of the month before in the morning of its first day', as
   expect(closing.exec(attached ?? '')?.[0]).toBe(expected);
   expect(attached).toMatch(closing);
   expect(await statements()).toEqual([]);
+  const { portal } = (await owner.api('get', '/overview')).body;
+  expect([portal.mails7Days > 4, portal.statements7Days]).toEqual([true, 1]);
 });
 
 it('ends mails of a kind by one click, without a sign-in', async () => {

@@ -68,6 +68,8 @@ it('pays several invoices, one in part; the receipt comes by mail, and the ERP g
   expect(await fixture.books.open(first, second)).toEqual([6_000, 0]);
   expect(await fixture.books.inErp(started.paymentId)).toMatchObject({ payments: 1, total: 6_550 });
   expect((await fixture.readPayment(started)).visitor).toBe('ann@aster.example');
+  const { portal } = (await fixture.api('get', '/overview')).body;
+  expect(portal.paid7Days).toEqual([{ currency: 'GBP', payments: 1, amount: '65.50' }]);
 
   const engine: ReadingCtx = { ...fixture.ctx, reads: createReadEngine(fixture.ctx) };
   const receipts = startReceipts(engine, { pollMs: 3_600_000 });

@@ -176,6 +176,12 @@ const Portal = z.object({
       'Sign-ins that were refused: a wrong or expired code, or an address that has no customers any more',
     ),
   failedSignIns7Days: z.int().describe('Sign-ins that ended with an error of the service'),
+  paid7Days: z
+    .array(z.object({ currency: z.string(), payments: z.int(), amount: z.string() }))
+    .nullable()
+    .describe('Payments of visitors that succeeded; needs `payment:read`'),
+  mails7Days: z.int().describe('Mails that visitors had ordered'),
+  statements7Days: z.int().describe('Monthly statements among them'),
 });
 
 const step = z.boolean().nullable();

@@ -1,6 +1,7 @@
 // One answer for a console's first screen: each part that the caller may read. Nothing here calls the ERP.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
+import { formatAmount } from '../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
@@ -168,13 +169,26 @@ async function readPayments(tx: Tx, { organizationId }: RequestCtx): Promise<Par
   return { view, problems: paymentProblems(row) };
 }
 
-async function readPortal(tx: Tx, { organizationId }: RequestCtx): Promise<NonNullable<Overview['portal']>> {
+async function readPortal(
+  tx: Tx,
+  { organizationId }: RequestCtx,
+  mayReadPayments: boolean,
+): Promise<NonNullable<Overview['portal']>> {
   const row = await store.readPortal(tx, organizationId);
+  const paid = row?.paid ?? [];
   return {
     monthlyActiveVisitors: Number(row?.visitors ?? 0),
     signIns7Days: Number(row?.succeeded ?? 0),
     refusedSignIns7Days: Number(row?.refused ?? 0),
     failedSignIns7Days: Number(row?.failed ?? 0),
+    mails7Days: Number(row?.mails ?? 0),
+    statements7Days: Number(row?.statements ?? 0),
+    paid7Days: mayReadPayments
+      ? paid.map(({ currency, payments, minor }) => ({
+          ...{ currency, payments },
+          amount: formatAmount({ amountMinor: BigInt(minor), currency }),
+        }))
+      : null,
   };
 }
 
@@ -191,7 +205,7 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
     const domains = may('domain:read')
       ? domainProblems(await store.listFailedDomains(tx, ctx.organizationId))
       : [];
-    const portal = may('portal:read') ? await readPortal(tx, ctx) : null;
+    const portal = may('portal:read') ? await readPortal(tx, ctx, payments !== null) : null;
     const steps = await store.readSteps(tx, ctx.organizationId);
     const parts = [syncs, versions, keys, payments];
     const ofConnection = connection === null ? [] : connectionProblems(connection, syncs?.stopped ?? 0);

@@ -159,15 +159,25 @@ export async function readPayments(tx: Tx, organizationId: string): Promise<Paym
   return rows[0];
 }
 
-export type PortalRow = { visitors: string; succeeded: string; refused: string; failed: string };
+export type PortalRow = Record<
+  'visitors' | 'succeeded' | 'refused' | 'failed' | 'mails' | 'statements',
+  string
+> & { paid: { currency: string; payments: number; minor: string }[] };
 
-/** Visitors of the month, and sign-ins of the last seven days. */
+/** Visitors of the month; sign-ins, mails and payments of the last seven days. */
 export async function readPortal(tx: Tx, organizationId: string): Promise<PortalRow | undefined> {
   const sum = (kind: string): string => `coalesce(sum(${kind}), 0)::text as ${kind}`;
   const { rows } = await tx.raw<Rows<PortalRow>>(
     `select ${['succeeded', 'refused', 'failed'].map(sum).join(', ')},
        (select count(*) from portal_activity a
-        where a.organization_id = :organizationId and a.month = date_trunc('month', now() at time zone 'UTC')::date) as visitors
+        where a.organization_id = :organizationId and a.month = date_trunc('month', now() at time zone 'UTC')::date) as visitors,
+       (select count(distinct (m.order_id, m.kind, m.noted_at)) from portal_mailed m
+        where m.organization_id = :organizationId and m.is_mailed and m.noted_at > now() - interval '7 days') as mails,
+       (select count(*) from portal_mailed m where m.organization_id = :organizationId and m.is_mailed
+          and m.kind = 'statement' and m.noted_at > now() - interval '7 days') as statements,
+       (select coalesce(jsonb_agg(to_jsonb(p) order by p.currency), '[]') from (
+          select currency, count(*)::int as payments, sum(amount_minor)::text as minor from pay_payments
+          where organization_id = :organizationId and visitor is not null and succeeded_at > now() - interval '7 days' group by 1) p) as paid
      from portal_usage where organization_id = :organizationId and ${lastWeek} and record_type = ''`,
     { organizationId },
   );

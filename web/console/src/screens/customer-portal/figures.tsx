@@ -1,6 +1,6 @@
 // Whom the portal reaches: customers with and without an address, and addresses that several of them share. And how
 // many use it.
-import { formatCount, formatNumber } from '../../format.ts';
+import { formatAmount, formatCount, formatNumber } from '../../format.ts';
 import { Stats } from '../../parts/list.tsx';
 import { Section } from '../../parts/page.tsx';
 import { Time } from '../../parts/time.tsx';
@@ -40,6 +40,12 @@ export function Use() {
           ['Visitors this month', formatNumber(used.monthlyActiveVisitors)],
           ['Sign-ins in 7 days', formatNumber(used.signIns7Days)],
           ['Refused in 7 days', formatNumber(used.refusedSignIns7Days)],
+          ...(used.paid7Days ?? []).map(({ amount, currency }): [string, string] => [
+            'Paid in 7 days',
+            formatAmount(amount, currency),
+          ]),
+          ['Mails in 7 days', formatNumber(used.mails7Days)],
+          ['Statements mailed in 7 days', formatNumber(used.statements7Days)],
         ]}
       />
     </Section>
