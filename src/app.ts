@@ -46,7 +46,7 @@ import { startPublicationWorker } from './platform/api-schemas/publication.ts';
 import { startWarehouseUpgrades } from './platform/api-schemas/upgrade-warehouses.ts';
 import { startAgentWork } from './platform/conversations/agent-work.ts';
 import { startDomainChecks } from './platform/domains/recheck.ts';
-import { findPortalSite, platformRouter } from './platform/index.ts';
+import { findPortalSite, platformRouter, readDocumentBrand } from './platform/index.ts';
 import { startDeletions } from './platform/organizations/finish-deletions.ts';
 import { startPayWork } from './platform/pay/provider/worker.ts';
 import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
@@ -163,6 +163,7 @@ function mountPublic(app: Express, ctx: ReadingCtx, usage: UsageCounter, referen
       listPendingHeaders: pendingHeaders,
       applyHeaders: applyPendingHeaders,
       findDomain: findSite,
+      readBrand: readDocumentBrand,
       usage,
       onServed: recordServed,
     }),

@@ -6,6 +6,12 @@ import { type PdfDocument, type PdfResult, pdfLimits } from './document.ts';
 
 export { type PdfDocument, type PdfLogo, type PdfResult, type PdfTable, pdfLimits } from './document.ts';
 
+/**
+ * Equal documents have equal bytes as long as this is equal, for entity tags. Increase the number whenever the same
+ * document would be set in other bytes. zlib compresses in the same way only on one architecture, in one release.
+ */
+export const pdfRevision = `1 ${process.arch} ${process.versions.zlib}`;
+
 export type PdfWriter = {
   /**
    * Rejects with 503 `unavailable` when too many documents wait, and with 422 when the document exceeds

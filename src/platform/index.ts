@@ -67,6 +67,7 @@ export {
   type ShownBranding,
   withoutBranding,
 } from './portal/branding.service.ts';
+export { readDocumentBrand } from './portal/document-brand.ts';
 export type { FieldFormat } from './portal/field-mappings.schemas.ts';
 export {
   findMailOrder,

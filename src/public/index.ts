@@ -1,9 +1,10 @@
 // Entry point of the public interface: its request handler, and what the management interface needs to
 // validate, bind and describe versions.
 import type { Request, RequestHandler, Response } from 'express';
-import type { ReadingCtx } from '../core/ctx.ts';
+import type { ReadingCtx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { ServedRoute } from '../core/served-route.ts';
+import type { DocumentBrand } from './document/serve-document.ts';
 import { allowedMethods, allowOrigin } from './http/cross-origin.ts';
 import type { OwnDomain } from './http/exchange.ts';
 import { serveRequest } from './serve/serve.ts';
@@ -17,6 +18,7 @@ export {
   type LineField,
   type ListType,
 } from '../warehouse/columns.ts';
+export type { DocumentBrand } from './document/serve-document.ts';
 export type { DraftSource } from './draft/described.ts';
 export { draftDocument } from './draft/draft-document.ts';
 export {
@@ -91,6 +93,8 @@ export type PublicOptions = {
   readonly applyHeaders: (res: Response) => void;
   /** The domain of an organization at which the request arrived; undefined at the address of the service. */
   readonly findDomain?: (res: Response) => OwnDomain | undefined;
+  /** What documents show of the organization. */
+  readonly readBrand: (tenant: TenantCtx) => Promise<DocumentBrand>;
   readonly usage: UsageCounter;
   readonly onServed: (res: Response, served: ServedRoute) => void;
 };
@@ -109,11 +113,12 @@ export function publicHandler(
     listPendingHeaders,
     applyHeaders,
     findDomain,
+    readBrand,
     usage,
     onServed,
   }: PublicOptions,
 ): RequestHandler {
-  const service = createPublicService(ctx);
+  const service = createPublicService(ctx, readBrand);
   return (req, res, next) => {
     const headers = listPendingHeaders(res);
     allowOrigin({ req, headers }, ctx.settings.corsOrigins);

@@ -11,6 +11,7 @@ import { errorHandler, notFoundHandler } from '../../src/http/errors.ts';
 import { applyPendingHeaders, pendingHeaders } from '../../src/http/pending-headers.ts';
 import { requestLog } from '../../src/http/request-log.ts';
 import { recordServed } from '../../src/http/served.ts';
+import { readDocumentBrand } from '../../src/platform/index.ts';
 import {
   bindDocument,
   createReadEngine,
@@ -321,6 +322,7 @@ export function publicApp(
         listPendingHeaders: pendingHeaders,
         applyHeaders: applyPendingHeaders,
         onServed: recordServed,
+        readBrand: readDocumentBrand,
         referencePage: (_req, res) => {
           res.type('html').send('<!doctype html><title>reference</title>');
         },

@@ -17,3 +17,17 @@ export const parseExact = (text: string): unknown =>
       ? rawJSON(context.source)
       : value,
   );
+
+/** JSON whose numbers are the texts of their digits. */
+export type DigitsJson =
+  | string
+  | boolean
+  | null
+  | readonly DigitsJson[]
+  | { readonly [name: string]: DigitsJson };
+
+/** Parses JSON for a reader of texts: a number becomes its digits as they are written. Throws SyntaxError for invalid JSON. */
+export const parseDigits = (text: string): DigitsJson =>
+  JSON.parse(text, (_key, value: unknown, context?: { readonly source?: string }) =>
+    typeof value === 'number' ? (context?.source ?? String(value)) : value,
+  );

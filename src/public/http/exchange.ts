@@ -62,6 +62,7 @@ export type ReadContext = {
 export type Representation =
   | 'list'
   | 'record'
+  | 'application/pdf'
   | 'summary'
   | 'changes'
   | 'application/x-ndjson'

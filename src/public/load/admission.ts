@@ -93,6 +93,13 @@ export function createSavedQueryQueue({ db, settings }: Pick<Ctx, 'db' | 'settin
   );
 }
 
+/** Documents of one record each, which one thread writes in turn; half of them of one organization. */
+export const createDocumentQueue = ({ settings }: Pick<Ctx, 'settings'>): Semaphore =>
+  createFairQueue(
+    { maxRunning: 4, maxWaiting: 64, maxWaitMs: settings.readTimeoutMs, retryAfterSeconds },
+    'documents',
+  );
+
 /**
  * Runs a lookup of keys or versions when it gets a permit of the lookup pool. Rejects with 503 when the queue
  * is full or the wait too long.

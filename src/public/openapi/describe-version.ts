@@ -9,10 +9,12 @@ import { type Comparable, compareVersions } from '../version/compare.ts';
 import { listMasks } from '../version/masks.ts';
 import type { EndpointDefinition } from '../version/schema-document.ts';
 import { addChanges } from './changes.ts';
+import { hasDocument, unsettable, withDocument } from './documents.ts';
 import { expansionSchemas } from './expansions.ts';
 import { exampleRecord, filterParameters, recordSchema } from './fields.ts';
 import { type EndpointNames, endpointNames } from './names.ts';
 import {
+  type DescribedFeatures,
   errorRefs,
   introduction,
   jsonResponse,
@@ -52,6 +54,16 @@ export type Described = Comparable & {
   readonly previous: (Comparable & { readonly version: string }) | null;
 };
 
+const featuresOf = (endpoints: readonly EndpointDefinition[]): DescribedFeatures => ({
+  hasMasks: listMasks(endpoints).size > 0,
+  hasSummaries: endpoints.some(hasSummary),
+  hasDocuments: endpoints.some(hasDocument),
+  hasRelations: endpoints.some(({ relations = [] }) => relations.length > 0),
+  hasSearch: endpoints.some(
+    ({ search = [], or, sortSets = [] }) => search.length > 0 || or === true || sortSets.length > 0,
+  ),
+});
+
 /** JSON text; equal for equal input. */
 export function describeVersion(described: Described): string {
   const { version, name, notes, previous, endpoints } = described;
@@ -64,14 +76,7 @@ export function describeVersion(described: Described): string {
         notes,
         previous?.version ?? null,
         previous === null ? [] : compareVersions(previous, described),
-        {
-          hasMasks: listMasks(endpoints).size > 0,
-          hasSummaries: endpoints.some(hasSummary),
-          hasRelations: endpoints.some(({ relations = [] }) => relations.length > 0),
-          hasSearch: endpoints.some(
-            ({ search = [], or, sortSets = [] }) => search.length > 0 || or === true || sortSets.length > 0,
-          ),
-        },
+        featuresOf(endpoints),
       ),
       license: { name: 'Proprietary; for customers of this service', identifier: 'LicenseRef-Proprietary' },
     },
@@ -85,7 +90,7 @@ export function describeVersion(described: Described): string {
     paths: {},
     components: {
       headers: { ...versionHeaders },
-      responses: { ...versionResponses },
+      responses: { ...versionResponses, ...(endpoints.some(hasDocument) && { Unsettable: unsettable }) },
       securitySchemes: { ...securitySchemes },
       schemas: { ...versionSchemas },
       parameters: { ...sharedParameters },
@@ -162,8 +167,9 @@ function addEndpoint(
   });
   addSummary(builder, { version, endpoint, bindings, names, filters, ifNoneMatch: shared('ifNoneMatch') });
   addChanges(builder, version, endpoint.name, names, example);
+  const retrieve = recordOperation(endpoint, names, reference, example, values['id']);
   builder.addPath(`/${version}/${endpoint.name}/{id}`, {
-    get: recordOperation(endpoint, names, reference, example, values['id']),
+    get: hasDocument(endpoint) ? withDocument(retrieve) : retrieve,
   });
 }
 

@@ -79,7 +79,7 @@ const paginationSchema: oas31.SchemaObject = {
 
 export const versionSchemas = { ErrorResponse: errorSchema, Pagination: paginationSchema };
 
-function errorResponse(
+export function errorResponse(
   description: string,
   code: string,
   reason: string,
@@ -190,6 +190,9 @@ const summaries =
 const relatedRecords =
   '## Related records\n`expand` embeds up to three related records in each record of a list, or in a single record, as their own resources return them. It is `null` when there is none or the key may not read it. `ETag` then covers the related records too, and `X-Data-Synced-At` is the oldest time of all of them. Exports and `/changes` have no related records.';
 
+const documents =
+  '## Records as PDF\nWhere a resource offers `application/pdf`, a single record is also a document: what its JSON says to the same caller, with its lines as a table, in the layout of the day on which this version was published, under the current name, logo, address and note of the company. Characters that the fonts do not have are refused with 422 `cannot_set`.';
+
 const combinedFilters =
   '## Search, alternatives and several sorts\nWhere a resource has these parameters: `q` searches its text fields, `or=(filter:operator:value,…)` needs one of two to ten conditions to match, and `sort` takes the listed combinations of fields, where a leading `-` means descending. They apply in addition to all other filters.';
 
@@ -199,6 +202,7 @@ export type DescribedFeatures = {
   readonly hasSummaries: boolean;
   readonly hasRelations: boolean;
   readonly hasSearch: boolean;
+  readonly hasDocuments: boolean;
 };
 
 const ofEveryVersion: readonly string[] = [
@@ -216,7 +220,7 @@ export function introduction(
   notes: string,
   previousVersion: string | null,
   changes: readonly VersionChange[],
-  { hasMasks, hasSummaries, hasRelations, hasSearch }: DescribedFeatures,
+  { hasMasks, hasSummaries, hasRelations, hasSearch, hasDocuments }: DescribedFeatures,
 ): string {
   const listed = changes.map(({ breaking, message }) => `- ${breaking ? '**Breaking:** ' : ''}${message}.`);
   return [
@@ -225,6 +229,7 @@ export function introduction(
     ...(hasSearch ? [combinedFilters] : []),
     ...(hasRelations ? [relatedRecords] : []),
     ...(hasSummaries ? [summaries] : []),
+    ...(hasDocuments ? [documents] : []),
     ...(hasMasks ? [maskedFields] : []),
     ...(previousVersion === null
       ? []

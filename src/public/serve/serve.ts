@@ -7,6 +7,7 @@ import type { ServedRoute } from '../../core/served-route.ts';
 import { toQueryText } from '../../core/text/query-text.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import { serveChanges } from '../changes/change-feed.ts';
+import { serveDocument } from '../document/serve-document.ts';
 import { type ExportForm, exportTypes, serveExport } from '../export/serve-export.ts';
 import {
   negotiateMediaType,
@@ -27,12 +28,12 @@ import {
   recordBody,
   sendJsonText,
 } from '../http/response.ts';
-import { chosenFormat, type Format } from '../read/plan/format.ts';
+import { chosenFormat, chosenRecordFormat, type Format } from '../read/plan/format.ts';
 import { planRecord, type RecordPlan } from '../read/plan/plan.ts';
 import { parseQuery, parseTarget, type RequestTarget } from '../read/plan/request.ts';
 import { readListPage } from '../read/result/list.ts';
 import { readSingleRecord } from '../read/result/rows.ts';
-import type { CompiledEndpoint, CompiledSchema } from '../version/compile.ts';
+import type { CompiledDocument, CompiledEndpoint, CompiledSchema } from '../version/compile.ts';
 import { narrowEndpoint } from '../version/narrow.ts';
 import {
   assertNotRetired,
@@ -132,7 +133,7 @@ async function serveResource(
   else if (isSummary(endpoint, target)) {
     exchange.onServed(served.summary);
     await serveSummary(service, read);
-  } else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(read, target.id));
+  } else await (target.kind === 'changes' ? serveChanges(read) : serveRecord(service, read, target.id));
 }
 
 /** Throws 404 when no version is named, and 403 outside the scopes. */
@@ -206,8 +207,9 @@ async function serveList(service: PublicService, read: ReadContext): Promise<voi
   await sendPageOrNotModified(read, 'list', plan.normalized, render, plan.expansions);
 }
 
-async function serveRecord(read: ReadContext, id: string): Promise<void> {
-  const plan = await planExisting(read, id);
+async function serveRecord({ documents }: PublicService, read: ReadContext, id: string): Promise<void> {
+  const { plan, document } = await planExisting(read, id);
+  if (document !== null) return serveDocument(documents, read, plan, document);
   const { expansions, normalized } = plan;
   if (await sendNotModifiedIfFresh(read, 'record', normalized, expansions)) return;
   const { record, freshness, related } = await readSingleRecord(readerFor(read), plan);
@@ -220,12 +222,29 @@ async function serveRecord(read: ReadContext, id: string): Promise<void> {
   );
 }
 
+/** How the record is set as PDF; null for JSON. Throws 406 when the client accepts neither. */
+function chooseDocument({ endpoint, exchange: { req } }: ReadContext, queryText: string) {
+  const { document } = endpoint;
+  const format = chosenRecordFormat(endpoint, queryText);
+  if (format !== undefined) return format === 'pdf' ? document : null;
+  const type = negotiateMediaType(
+    req,
+    document === null ? ['application/json'] : ['application/json', 'application/pdf'],
+  );
+  return type === 'application/pdf' ? document : null;
+}
+
 /** An absent record is a 404 even when the parameters are invalid too. */
-async function planExisting(read: ReadContext, id: string): Promise<RecordPlan> {
+async function planExisting(
+  read: ReadContext,
+  id: string,
+): Promise<{ readonly plan: RecordPlan; readonly document: CompiledDocument | null }> {
   const { req } = read.exchange;
   try {
-    negotiateMediaType(req, ['application/json']);
-    return planRecord(read.endpoint, id, parseQuery(toQueryText(req.url ?? '')));
+    const queryText = toQueryText(req.url ?? '');
+    const document = chooseDocument(read, queryText);
+    const plan = planRecord(read.endpoint, id, parseQuery(queryText), { expands: document === null });
+    return { plan, document };
   } catch (error) {
     const { record } = await readSingleRecord(read.reader, {
       endpoint: read.endpoint,

@@ -6,11 +6,14 @@ import type { RecordAccess } from '../../core/record-access.ts';
 import { type Cache, createCache } from '../../core/work/cache.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
+import { createPdfWriter } from '../../pdf/index.ts';
+import type { DocumentSources } from '../document/serve-document.ts';
 import type { ReadContext } from '../http/exchange.ts';
 import { createPageBodyCache, type PageBodyCache } from '../http/page-bodies.ts';
 import {
   type ConcurrencyLimit,
   createConcurrencyLimit,
+  createDocumentQueue,
   createLookupQueue,
   type RunLookup,
 } from '../load/admission.ts';
@@ -32,6 +35,7 @@ export type PublicService = {
   /** Those being read; undefined for large ones. Their bodies are kept in `bodies`. */
   readonly summaries: Cache<SummaryRead | undefined>;
   readonly loadCaller: (key: FoundApiKey) => Caller;
+  readonly documents: DocumentSources;
 };
 
 /** Of an organization. */
@@ -41,7 +45,10 @@ const contextBytes = 1_000;
 /** Derived from the key alone. */
 export type Caller = Context & Pick<ReadContext, 'scopeKey'> & { readonly access: RecordAccess };
 
-export function createPublicService(shared: ReadingCtx): PublicService {
+export function createPublicService(
+  shared: ReadingCtx,
+  readBrand: DocumentSources['readBrand'],
+): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
   const engine = shared.reads;
   const ctx: Ctx = { ...shared, db: { ...shared.db, control: shared.db.lookups } };
@@ -68,6 +75,7 @@ export function createPublicService(shared: ReadingCtx): PublicService {
     loadPlan: plans.list,
     loadSummaryPlan: plans.summary,
     summaries: createCache({ maxBytes: 0 }),
+    documents: { writer: createPdfWriter(), queue: createDocumentQueue(ctx), runLookup, readBrand },
     loadCaller: (key) => {
       const cached = callers.get(key);
       if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;

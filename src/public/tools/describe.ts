@@ -234,6 +234,10 @@ export async function describeResource(
     defaultSort: shownSort(endpoint, definition?.defaultSort),
     maxPageSize: endpoint.maxPageSize,
     ...describeDeclared(endpoint),
+    // The tools return no files: the public interface does, for the same key or token.
+    ...(endpoint.document !== null && {
+      pdf: `/api/public/${state.version}/${endpoint.name}/{id}?format=pdf`,
+    }),
     records,
     freshness: describeFreshness(freshness, endpoint),
   };

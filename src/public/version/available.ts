@@ -73,10 +73,11 @@ export async function readAvailableType(
 }
 
 type Described = Required<Pick<AvailableRecordType, 'label' | 'volatileFields' | 'targets'>> &
-  Pick<AvailableRecordType, 'currency' | 'amounts' | 'utcOffsetMinutes'>;
+  Pick<AvailableRecordType, 'currency' | 'amounts' | 'utcOffsetMinutes' | 'number'>;
 type DescribedRow = Pick<Described, 'label' | 'volatileFields' | 'targets'> & {
   readonly name: string;
   readonly currency: string | null;
+  readonly number: string | null;
   readonly amounts: Readonly<Record<string, string | null>> | null;
   /** What the account as a whole has; null where it isn't known. */
   readonly account: {
@@ -91,6 +92,7 @@ function toDescribed({
   targets,
   currency,
   amounts,
+  number,
   account,
 }: DescribedRow): Described {
   const utcOffsetMinutes = account?.utcOffsetMinutes ?? null;
@@ -102,6 +104,7 @@ function toDescribed({
     ...(currency !== null && hasCurrencies && { currency }),
     ...(amounts !== null && hasCurrencies && { amounts }),
     ...(utcOffsetMinutes !== null && { utcOffsetMinutes }),
+    ...(number !== null && { number }),
   };
 }
 
@@ -121,6 +124,7 @@ async function readDescribed(
          (select jsonb_object_agg(f ->> 'name', coalesce(f -> 'currency', description -> 'currencyField'))
           from jsonb_array_elements(description -> 'fields') as f
           where f -> 'currency' is not null or (f ->> 'type' = 'number' and description ->> 'currencyField' is not null)) as amounts,
+         description -> 'shownAs' ->> 'number' as number,
          (select m.account from erp_metadata as m where m.organization_id = t.organization_id) as account
        from erp_record_types as t where organization_id = ? and name = any(?)`,
       ['$.fields[*] ? (@.volatile == true).name', ctx.organizationId, [...names]],

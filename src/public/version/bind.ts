@@ -28,6 +28,8 @@ export type AvailableRecordType = Money & {
   readonly targets?: Readonly<Record<string, string>>;
   /** How far the zone of the account's dates is ahead of UTC; absent where it isn't known. */
   readonly utcOffsetMinutes?: number;
+  /** The field that numbers the records; absent where the ERP names none. */
+  readonly number?: string;
 };
 
 /** By record type. */
@@ -115,19 +117,22 @@ export function indexSources(type: AvailableRecordType): IndexedRecordType {
 
 type NewBinding = RecordTypeBinding & { readonly columns: Record<string, BoundColumn> };
 
-/** What summaries need besides columns; nothing for record types that no endpoint summarizes. */
-function bindSummaries({ endpoints }: SchemaDocument, name: string, available: AvailableRecordType) {
+/** What summaries and documents need besides columns; nothing for record types without any. */
+function bindDeclared({ endpoints }: SchemaDocument, name: string, available: AvailableRecordType) {
   const own = endpoints.filter(({ recordType }) => recordType === name);
-  if (!own.some(({ aggregates, groups }) => (aggregates ?? groups) !== undefined)) return {};
-  const { currency, amounts, utcOffsetMinutes } = available;
+  const isSummarized = own.some(({ aggregates, groups }) => (aggregates ?? groups) !== undefined);
+  const hasDocument = own.some(({ document }) => document !== undefined);
+  if (!isSummarized && !hasDocument) return {};
+  const { currency, amounts, utcOffsetMinutes, label, number = null } = available;
   const sources = new Set(own.flatMap(({ fields }) => fields.map(({ source }) => source)));
   return {
-    limitNeedsGroups: true as const,
+    ...(isSummarized && { limitNeedsGroups: true as const }),
     ...(currency !== undefined && { currency }),
     ...(amounts !== undefined && {
       amounts: Object.fromEntries(Object.entries(amounts).filter(([source]) => sources.has(source))),
     }),
-    ...(utcOffsetMinutes !== undefined && { utcOffsetMinutes }),
+    ...(isSummarized && utcOffsetMinutes !== undefined && { utcOffsetMinutes }),
+    ...(hasDocument && { document: { layout: 'invoice-1' as const, label, number } }),
   };
 }
 
@@ -137,13 +142,13 @@ export function bindDocument(document: SchemaDocument, available: Available): Bi
   for (const endpoint of document.endpoints) {
     const recordType = availableType(available, endpoint.recordType);
     if (recordType === undefined) continue;
-    const summaries = bindSummaries(document, endpoint.recordType, recordType);
+    const declared = bindDeclared(document, endpoint.recordType, recordType);
     const bound = bindings[endpoint.recordType] ?? {
       idType: recordType.idType,
       columns: {},
       foldsText: true,
       takesFormat: true,
-      ...summaries,
+      ...declared,
     };
     bindings[endpoint.recordType] = bound;
     const { bySource } = indexSources(recordType);

@@ -122,6 +122,12 @@ const compareDeclared: Compare<Bindings> = (before, beforeBindings, after, after
       before.or ? ['or'] : [],
       after.or ? ['or'] : [],
     ),
+    ...compareNames(
+      `${name}.`,
+      () => `The PDF of a record of ${name}`,
+      before.document ? ['document'] : [],
+      after.document ? ['document'] : [],
+    ),
     ...compared('sortSets', 'sort', ({ sortSets = [] }) => sortSets.map((keys) => keys.join())),
     ...compared('aggregates', 'aggregate', ({ aggregates = [] }) =>
       aggregates.flatMap(({ field, functions }) => functions.map((each) => `${each}.${field}`)),

@@ -10,6 +10,7 @@ import type {
   AggregateFunction,
   Bindings,
   BoundColumn,
+  DocumentBinding,
   EndpointDefinition,
   FieldDefinition,
   Operator,
@@ -144,7 +145,12 @@ export type CompiledEndpoint = RecordSource &
     readonly takesSortSets: boolean;
     /** Whether `format` and `bom` are parameters of the list. */
     readonly takesFormat: boolean;
+    /** How a record is set as PDF; null unless the version declares it. */
+    readonly document: CompiledDocument | null;
   };
+
+/** `money`: which fields are amounts, and whose currency they have. */
+export type CompiledDocument = DocumentBinding & { readonly money: Money };
 
 /** A condition of a row scope; without values it matches no record. */
 export type ScopeCondition = {
@@ -263,8 +269,21 @@ function compileEndpoint(
     takesOr: endpoint.or === true,
     ...compileSortSets(endpoint, getColumn),
     takesFormat: binding.takesFormat === true,
+    document: compileDocument(endpoint, binding),
   });
 }
+
+/** Null also where a process of the version before published it. */
+const compileDocument = (
+  { document: declared }: EndpointDefinition,
+  { document, currency, amounts }: RecordTypeBinding,
+): CompiledDocument | null =>
+  declared === undefined || document === undefined
+    ? null
+    : Object.freeze({
+        ...document,
+        money: { ...(currency !== undefined && { currency }), ...(amounts !== undefined && { amounts }) },
+      });
 
 const compileSortSets = ({ sortSets }: EndpointDefinition, getColumn: ColumnOf) => ({
   sortSets: new Map((sortSets ?? []).map((names) => [names.join(), compileSort(names, getColumn)])),

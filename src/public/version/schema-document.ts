@@ -162,6 +162,10 @@ export const EndpointDefinition = z.strictObject({
   search: z.array(name).min(1).max(10).optional().meta({ description: 'The text fields that `q` searches' }),
   or: z.literal(true).optional().meta({ description: 'Whether `or` may combine filters' }),
   sortSets: z.array(SortSet).min(1).max(20).optional(),
+  document: z
+    .literal('invoice')
+    .optional()
+    .meta({ description: 'Whether a record can be requested as PDF: as a document with its lines' }),
 });
 export type EndpointDefinition = z.infer<typeof EndpointDefinition>;
 
@@ -192,6 +196,17 @@ export type RecordTypeBinding = Money & {
    * these names.
    */
   readonly takesFormat?: true;
+  /** Only where an endpoint declares a document. */
+  readonly document?: DocumentBinding;
+};
+
+/** How records are set as PDF. Fixed at publish: a layout never changes, a new one gets another name. */
+export type DocumentBinding = {
+  readonly layout: 'invoice-1';
+  /** What the ERP calls one of the records, such as `Invoice`. */
+  readonly label: string;
+  /** The source that numbers the records; null where the ERP names none. */
+  readonly number: string | null;
 };
 
 /** By record type, then by source. */

@@ -1,4 +1,5 @@
-// The parameters `format` and `bom` of a list: the form of the response, for clients that can't set `Accept`.
+// The parameters `format` and `bom` of a list, and `format` of a record: the form of the response, for clients
+// that can't set `Accept`.
 import { queryMayName } from '../../../core/text/query-text.ts';
 import type { ReadableEndpoint } from '../../version/compile.ts';
 import { type ReportProblem, single } from './parameters.ts';
@@ -24,6 +25,32 @@ export function checkFormat(
   if (bom === undefined) return;
   if (bom !== 'true' && bom !== 'false') report('bom', 'invalid_value', '"bom" must be true or false');
   else if (format !== 'csv') report('bom', 'not_applicable', '"bom" is only for "format=csv"');
+}
+
+export const recordFormats = ['json', 'pdf'] as const;
+export type RecordFormat = (typeof recordFormats)[number];
+const isRecordFormat = (text: string): text is RecordFormat =>
+  recordFormats.some((format) => format === text);
+
+/** Reports a value that is none. Only records that can be a document have the parameter. */
+export function checkRecordFormat(
+  { document }: Pick<ReadableEndpoint, 'document'>,
+  query: QueryParameters,
+  report: ReportProblem,
+): void {
+  const format = document === null ? undefined : single(query, 'format', report);
+  if (format !== undefined && !isRecordFormat(format))
+    report('format', 'invalid_value', `"format" must be ${recordFormats.join(' or ')}`);
+}
+
+/** As `chosenFormat`, of a record. */
+export function chosenRecordFormat(
+  { document }: Pick<ReadableEndpoint, 'document'>,
+  queryText: string,
+): RecordFormat | undefined {
+  if (document === null || !queryMayName(queryText, 'format')) return undefined;
+  const [format = '', ...others] = parseQuery(queryText).get('format') ?? [];
+  return others.length === 0 && isRecordFormat(format) ? format : undefined;
 }
 
 /** What the query asks for; undefined where it leaves that to `Accept`, or is refused by `checkFormat`. */

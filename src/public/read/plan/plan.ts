@@ -22,7 +22,7 @@ import {
   withExpand,
 } from './expand.ts';
 import { maskedParameters, parseSelection, type Selection, selectionParameters } from './filters.ts';
-import { checkFormat, formatParameters } from './format.ts';
+import { checkFormat, checkRecordFormat, formatParameters } from './format.ts';
 import {
   collectProblems,
   maxSuggestions,
@@ -74,8 +74,10 @@ export type RecordPlan = {
 const maxPage = 2_147_483_647;
 export const listParameters: ReadonlySet<string> = new Set(['page', 'pageSize', 'sort', 'order', 'fields']);
 const recordParameters: ReadonlySet<string> = new Set(['fields']);
+const documentParameters: ReadonlySet<string> = new Set(['fields', 'format']);
 const notExportedMessage =
   '"expand" is not available for exports. Request pages of JSON, or export the related resource as well.';
+const notSetMessage = '"expand" is not available for PDF. Request the related record as well.';
 const noFilters: ReadableEndpoint['filters'] = new Map();
 
 /**
@@ -237,22 +239,30 @@ const toLinkQuery = (query: QueryParameters): string =>
     .join('');
 
 /**
- * `id` must already be valid for the endpoint. Throws 403 for relations by masked fields, and 400 with every
- * problem.
+ * `id` must already be valid for the endpoint; `expands` is false where no related records are shown. Throws 403
+ * for relations by masked fields, and 400 with every problem.
  */
-export function planRecord(endpoint: ReadableEndpoint, id: string, query: QueryParameters): RecordPlan {
+export function planRecord(
+  endpoint: ReadableEndpoint,
+  id: string,
+  query: QueryParameters,
+  { expands } = { expands: true },
+): RecordPlan {
   assertExpandable(endpoint, query);
   const { report, assertNone } = collectProblems();
   reportUnknown(
     query,
-    withExpand(recordParameters, endpoint),
+    withExpand(endpoint.document === null ? recordParameters : documentParameters, endpoint),
     noFilters,
     report,
     undefined,
     unnamedParameters(endpoint),
   );
+  checkRecordFormat(endpoint, query, report);
   const fields = parseFields(endpoint, query, report);
   const expansions = parseExpand(endpoint, query, report);
+  if (!expands && endpoint.relations.size > 0 && query.has(expandParameter))
+    report(expandParameter, 'not_exported', notSetMessage);
   assertNone();
   return {
     endpoint,

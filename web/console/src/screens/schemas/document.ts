@@ -48,6 +48,7 @@ export type Endpoint = {
   search?: string[];
   or?: true;
   sortSets?: string[][];
+  document?: 'invoice';
 };
 export type Document = readonly Endpoint[];
 
@@ -60,7 +61,7 @@ export function changeParts(
   change: { readonly [Part in keyof Endpoint]?: Endpoint[Part] | undefined },
 ): Endpoint {
   const next = { ...endpoint, ...change } as Endpoint;
-  for (const part of ['aggregates', 'groups', 'relations', 'search', 'sortSets', 'or'] as const)
+  for (const part of ['aggregates', 'groups', 'relations', 'search', 'sortSets', 'or', 'document'] as const)
     if (next[part] === undefined || (Array.isArray(next[part]) && next[part].length === 0)) delete next[part];
   return next;
 }

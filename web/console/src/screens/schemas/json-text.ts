@@ -26,6 +26,7 @@ const endpointForm: Form = {
   'relations?': [{ name: '', field: '', resource: '' }],
   'search?': [''],
   'sortSets?': [['']],
+  'document?': '',
 };
 
 const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value);

@@ -133,6 +133,7 @@ const Resource = ({ version, endpoint }: { version: Version; endpoint: Endpoint 
     relations.length > 0 &&
       `expands ${relations.map((relation) => `${relation.name} (${relation.field} → ${relation.resource})`).join(', ')}`,
     endpoint.or && 'filters combine by or',
+    endpoint.document && 'records are also PDF documents',
     `at most ${formatCount(maxPageSize, 'record')} per page`,
   ];
   return (

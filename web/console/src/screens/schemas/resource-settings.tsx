@@ -39,6 +39,23 @@ function DefaultOrder({
   );
 }
 
+function Choices({ endpoint, setParts }: { endpoint: Endpoint; setParts: SetParts }) {
+  return (
+    <>
+      <Check
+        label="Callers may combine filters by or"
+        checked={endpoint.or === true}
+        onChange={(on) => setParts({ or: on || undefined })}
+      />
+      <Check
+        label="PDF document of each record"
+        checked={endpoint.document !== undefined}
+        onChange={(on) => setParts({ document: on ? 'invoice' : undefined })}
+      />
+    </>
+  );
+}
+
 export function ResourceSettings(props: TableProps) {
   const { document, index, endpoint, change, set } = props;
   const { name, recordType, description, sortSets = [], maxPageSize } = endpoint;
@@ -73,11 +90,7 @@ export function ResourceSettings(props: TableProps) {
         }
         hint="One per line, such as date,-total"
       />
-      <Check
-        label="Callers may combine filters by or"
-        checked={endpoint.or === true}
-        onChange={(on) => setParts({ or: on || undefined })}
-      />
+      <Choices endpoint={endpoint} setParts={setParts} />
       <Relations {...props} setParts={setParts} />
       <p>
         <button type="button" class="small danger" onClick={() => change(removeEndpoint(document, index))}>
