@@ -291,6 +291,13 @@ describe('the PDF of a version that declares it', () => {
       200: { content: { [accept]: { schema: { format: 'binary' } } } },
       422: { $ref: '#/components/responses/Unsettable' },
     });
+    const few = await site.callerWith({ fields: { invoices: ['status'] } });
+    const { text } = await few('/openapi/v2').expect(200);
+    expect(JSON.parse(text).paths['/v2/invoices/{id}'].get).toMatchObject({
+      parameters: expect.arrayContaining([expect.objectContaining({ name: 'format' })]),
+      responses: { 200: { content: { [accept]: expect.anything() } } },
+    });
+    expect(text).not.toMatch(/quantity|customerName/);
     expect(
       SchemaDocument.safeParse({ endpoints: [{ ...invoicesEndpoint, document: 'letter' }] }).success,
     ).toBe(false);

@@ -27,6 +27,7 @@ export const richInvoices = {
   search: ['number', 'customerName'],
   or: true,
   sortSets: [['date', '-total']],
+  document: 'invoice',
 };
 
 /** What the ERP must say of the invoice's reference for the relation to be known. */

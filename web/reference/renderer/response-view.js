@@ -3,7 +3,7 @@
 // long it is.
 import { button, copyButton, make } from './dom.js';
 import { showText } from './json-text.js';
-import { isJson } from './samples.js';
+import { chooseExtension, isBinary, isJson } from './samples.js';
 
 export function sizeText(bytes) {
   if (bytes < 1_000) return `${bytes} B`;
@@ -150,9 +150,6 @@ const statusLine = (response, startedMs, bytes) =>
     ` ${durationText(performance.now() - startedMs)} · ${sizeText(bytes)}`,
   );
 
-const chooseExtension = (type) =>
-  isJson(type) ? 'json' : /csv/.test(type) ? 'csv' : /ndjson/.test(type) ? 'ndjson' : 'txt';
-
 async function showSaved({ status, rest, fileName }, response, type, startedMs) {
   // Outside the status element, so that a screen reader doesn't announce every chunk.
   const progress = make('p', {});
@@ -163,6 +160,7 @@ async function showSaved({ status, rest, fileName }, response, type, startedMs) 
   const name = `${fileName}.${chooseExtension(type)}`;
   saveFile(blob, name);
   status.replaceChildren(statusLine(response, startedMs, blob.size), make('p', {}, `Saved as ${name}.`));
+  if (isBinary(type)) return progress.remove();
   const start = await blob.slice(0, 2_000).text();
   const lines = start.split('\n').slice(0, 5).join('\n');
   progress.replaceWith(

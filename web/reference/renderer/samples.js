@@ -3,6 +3,14 @@
 
 const placeholder = 'YOUR_API_KEY';
 export const isJson = (type) => /^application\/([\w.-]+\+)?json\b/i.test(type ?? '');
+/** Whether it can't be read as text. */
+export const isBinary = (type) => /pdf|spreadsheetml/.test(type);
+/** The ending of a file with this content. */
+export function chooseExtension(type) {
+  if (isJson(type)) return 'json';
+  if (/spreadsheetml/.test(type)) return 'xlsx';
+  return ['csv', 'ndjson', 'pdf'].find((ending) => type.includes(ending)) ?? 'txt';
+}
 
 const buildHeaders = ({ tenant, accept, body, headers }) => [
   ['Authorization', `Bearer ${placeholder}`],
@@ -17,7 +25,7 @@ const literal = (value) => JSON.stringify(value);
 const indented = (text, by) => text.replaceAll('\n', `\n${by}`);
 
 const fileName = ({ path, accept }) =>
-  `${path.split('/').filter(Boolean).at(-1)}.${accept.includes('csv') ? 'csv' : 'ndjson'}`;
+  `${path.split('/').findLast((part) => /^[^{]/.test(part))}.${chooseExtension(accept)}`;
 
 function curl(request) {
   return [
@@ -28,9 +36,15 @@ function curl(request) {
   ].join(' \\\n  ');
 }
 
-function readInJavascript({ accept, reads }) {
+function readInJavascript(request) {
+  const { accept, reads } = request;
   if (reads === 'nothing') return [];
   if (isJson(accept)) return [`const ${reads === 'data' ? '{ data }' : 'result'} = await response.json();`];
+  if (isBinary(accept))
+    return [
+      "const { writeFile } = await import('node:fs/promises');",
+      `await writeFile(${literal(fileName(request))}, new Uint8Array(await response.arrayBuffer()));`,
+    ];
   return [
     'const chunks = response.body.pipeThrough(new TextDecoderStream());',
     'for await (const text of chunks) process.stdout.write(text);',
@@ -56,11 +70,16 @@ const pythonText = (text) => (text.includes("'''") || /['\\]$/.test(text) ? lite
 
 function python(request) {
   const [address, query = ''] = request.url.split('?');
-  const isStreamed = !isJson(request.accept);
-  const isRead = !isStreamed && request.reads !== 'nothing';
+  const isSaved = isBinary(request.accept);
+  const isStreamed = !isJson(request.accept) && !isSaved;
+  const isRead = !isStreamed && !isSaved && request.reads !== 'nothing';
   const parameters = [...new URLSearchParams(query)].map(
     ([name, value]) => `        (${literal(name)}, ${literal(value)}),`,
   );
+  const saving = [
+    `with open(${literal(fileName(request))}, 'wb') as file:`,
+    '    file.write(response.content)',
+  ];
   const reading = isStreamed
     ? ['for line in response.iter_lines(decode_unicode=True):', '    print(line)']
     : request.reads === 'data'
@@ -81,7 +100,7 @@ function python(request) {
     '    timeout=30,',
     ')',
     'response.raise_for_status()',
-    ...(isRead || isStreamed ? reading : []),
+    ...(isSaved ? saving : isRead || isStreamed ? reading : []),
   ].join('\n');
 }
 
