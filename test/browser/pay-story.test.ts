@@ -3,8 +3,9 @@
 // write-back, and the next sync.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
 import { Client } from 'pg';
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { createManagementClient } from '../../demo/management-client.ts';
 import { enablePortal } from '../../demo/portal.ts';
@@ -12,6 +13,7 @@ import { demoEndpoints } from '../../demo/schema.ts';
 import { configurePayments } from '../../demo/set-up.ts';
 import { type Background, createApp, startBackground } from '../../src/app.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
+import { readPdf, textsOf } from '../pdf/read-pdf.ts';
 import { startVisit } from '../portal/visiting.ts';
 import { type Api, createApi } from '../setup/api.ts';
 import { type TestDatabase, testDatabase, testSettings } from '../setup/database.ts';
@@ -39,6 +41,7 @@ let api: Api;
 let tenant: string;
 let key: string;
 let syncId: string;
+let paymentSyncId: string;
 
 beforeAll(async () => {
   erp = await startErp();
@@ -96,8 +99,11 @@ async function bringToService(): Promise<void> {
   await call('post', '/netsuite/metadata/refresh');
   syncId = (await call('post', '/sync-configs', { name: 'Invoices', recordType: 'invoice' })).id;
   await sync();
-  for (const recordType of ['customer', 'creditMemo'])
-    await sync((await call('post', '/sync-configs', { name: recordType, recordType })).id);
+  for (const recordType of ['customer', 'creditMemo', 'customerPayment']) {
+    const { id } = await call('post', '/sync-configs', { name: recordType, recordType });
+    if (recordType === 'customerPayment') paymentSyncId = id;
+    await sync(id);
+  }
   const endpoints = demoEndpoints.filter(({ name }) => name === 'invoices');
   const { id, revision } = await call('post', '/api-schema', { name: 'Invoices', endpoints });
   await call('post', `/api-schema/${id}/publish`, { revision });
@@ -283,7 +289,25 @@ describe('a visitor of the portal', () => {
     const [customer] = [...owing].sort(([, one], [, other]) => other.length - one.length)[0] ?? [];
     await call('post', '/portal/visitors', { email, customers: [customer] });
     slug = (await call('get', '/whoami')).organization.slug;
+    const { people, records } = await call('get', '/portal/access');
+    const unusedRoles = ['refund', 'journal'];
+    await call('put', '/portal/access', { enabled: true, people, records, unusedRoles });
+    await until(async () => ((await call('get', '/portal/access')).status === 'on' ? true : undefined));
   });
+
+  const everything = 'from=2000-01-01&to=2099-12-31';
+  /** What the account owes, in pence, and the numbers of its documents. */
+  async function readStatement(page: Page) {
+    const answer = await page.request.get(`${home()}/statement.csv?${everything}`);
+    const lines = (await answer.text()).trimEnd().split('\r\n');
+    const pdf = await page.request.get(`${home()}/statement.pdf?${everything}`);
+    const printed = textsOf(await readPdf(await pdf.body())).join(' ');
+    const owed = lines.at(-1)?.split(',').at(-1) ?? '';
+    expect(printed).toContain(
+      `Closing balance £${Number(owed).toLocaleString('en', { minimumFractionDigits: 2 })}`,
+    );
+    return { owed: pence(owed), documents: lines.length };
+  }
 
   async function open(options: Parameters<typeof openVisit>[1] = {}) {
     const visit = await openVisit(browser, options);
@@ -299,6 +323,7 @@ describe('a visitor of the portal', () => {
     await page.getByRole('link', { name: 'Pay', exact: true }).first().click();
     const rows = page.locator('.pay li');
     const numbers = await rows.locator('label').allInnerTexts();
+    const before = await readStatement(page);
     const due = async (row: number): Promise<number> =>
       pence((await rows.nth(row).locator('.pay-open').innerText()).replaceAll(/[£,]/g, ''));
     const [first, second, third] = [await due(0), await due(1), await due(2)];
@@ -320,16 +345,28 @@ describe('a visitor of the portal', () => {
     expect(mails).toEqual([`Receipt: ${amount} paid to Demo wholesaler`]);
     expect(complaints).toEqual([]);
     await sync();
+    await sync(paymentSyncId);
     await page.goto(`${home()}/pay`);
     expect(await rows.locator('label').allInnerTexts()).toEqual(numbers.slice(2));
     expect(await due(0)).toBe(third - 150);
+    const after = await readStatement(page);
+    expect(before.owed - after.owed).toBe(first + second + 150);
+    expect(after.documents).toBeGreaterThan(before.documents);
+    await rows.locator('a').first().click();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'PDF' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe(`${numbers[2]}.pdf`);
+    const printed = textsOf(await readPdf(await buffer(await download.createReadStream()))).join(' ');
+    expect(printed).toContain(`Invoice ${numbers[2]}`);
   });
 
   it.each(looks)('finds pages that fit and are accessible: $name', async ({ name, width, colorScheme }) => {
     const { page } = await open({ viewport: { width, height: 860 }, colorScheme });
-    for (const path of ['pay', 'payments']) {
+    for (const path of ['pay', `statement?${everything}`, 'profile', 'payments']) {
       await page.goto(`${home()}/${path}`);
-      await expectSound(page, `portal-${path}-${name}`, { fullPage: true });
+      await expectSound(page, `portal-${path.replace(/\?.*/, '')}-${name}`, { fullPage: true });
     }
     await page.locator('.row-link').first().click();
     await page.getByText('Thank you!').waitFor();
