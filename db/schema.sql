@@ -1051,7 +1051,7 @@ create policy own_organization on portal_field_mappings for all to public using 
 create policy owner_sees_all on portal_field_mappings for all to portal_owner using (true);
 grant delete, insert, select, update on portal_field_mappings to portal_service;
 
--- Which mails a visitor wants about a customer. Each has a job of the kind portal_mails that looks once an hour whether there is something to say.
+-- Which mails a visitor wants about a customer. None: they were ended, and what was mailed is remembered. The others have a job of the kind portal_mails that looks once an hour whether there is something to say.
 create table portal_mail_orders (
   id uuid not null,
   organization_id uuid not null,
@@ -1064,7 +1064,6 @@ create table portal_mail_orders (
   created_at timestamp with time zone default clock_timestamp() not null,
   constraint portal_mail_orders_pkey PRIMARY KEY (id),
   constraint portal_mail_orders_organization_id_email_customer_key UNIQUE (organization_id, email, customer),
-  constraint portal_mail_orders_kinds_check CHECK (cardinality(kinds) > 0),
   constraint portal_mail_orders_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
 alter table portal_mail_orders enable row level security;

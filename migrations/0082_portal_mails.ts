@@ -9,14 +9,14 @@ create table portal_mail_orders (
   organization_id uuid not null references organizations on delete cascade,
   email text not null,
   customer text not null,
-  kinds text[] not null check (cardinality(kinds) > 0),
+  kinds text[] not null,
   due_days smallint not null,
   with_pdf boolean not null,
   language text not null,
   created_at timestamptz not null default clock_timestamp(),
   unique (organization_id, email, customer)
 );
-comment on table portal_mail_orders is 'Which mails a visitor wants about a customer. Each has a job of the kind portal_mails that looks once an hour whether there is something to say.';
+comment on table portal_mail_orders is 'Which mails a visitor wants about a customer. None: they were ended, and what was mailed is remembered. The others have a job of the kind portal_mails that looks once an hour whether there is something to say.';
 create table portal_mailed (
   organization_id uuid not null references organizations on delete cascade,
   order_id uuid not null references portal_mail_orders on delete cascade,

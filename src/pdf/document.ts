@@ -1,8 +1,8 @@
 // What a document consists of, its limits, and what the thread answers. Shared by service and thread.
 
 export const pdfLimits = {
-  /** Rows of all tables. */
-  maxRows: 5_000,
+  /** Rows of all tables: 5,000 of a statement, and its balances. */
+  maxRows: 5_100,
   maxTextBytes: 2_000_000,
   maxLogoBytes: 262_144,
   /** Wall-clock time after which the thread is terminated, counted from when it started on the document. */
@@ -11,6 +11,8 @@ export const pdfLimits = {
   maxHeapMb: 96,
   /** Documents that wait for the thread; more are refused. */
   maxWaiting: 50,
+  /** Of one organization, so that the others' don't wait behind them. */
+  maxWaitingPerOwner: 10,
 } as const;
 
 /** All texts are worded and formatted in the reader's language; nothing in them is markup. */

@@ -60,6 +60,7 @@ const defaults: WorkerThreadOptions = {
   deadlineMs: pdfLimits.deadlineMs,
   heapMb: pdfLimits.maxHeapMb,
   maxWaiting: pdfLimits.maxWaiting,
+  maxWaitingPerOwner: pdfLimits.maxWaitingPerOwner,
   tooManyWaiting: unavailable('Too many PDFs are waiting to be written', 5),
 };
 

@@ -216,10 +216,11 @@ describe('a hostile document', () => {
     expect(await small.write('a', withCell('x'))).toMatchObject({ bytes: expect.any(Uint8Array) });
   });
 
-  it('waits for others, and is refused when too many wait', async () => {
-    const all = await Promise.allSettled(
-      Array.from({ length: pdfLimits.maxWaiting + 2 }, () => writer.write('a', emptyDocument)),
+  it('waits for others, and is refused when too many of its organization wait', async () => {
+    const ofOne = Array.from({ length: pdfLimits.maxWaitingPerOwner + 2 }, () =>
+      writer.write('a', emptyDocument),
     );
+    const all = await Promise.allSettled([...ofOne, writer.write('b', emptyDocument)]);
     const refused = all.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
     expect(refused).toMatchObject([{ status: 503, details: [{ code: 'unavailable' }] }]);
   });

@@ -34,6 +34,7 @@ export function loadRecords(
   recordType: string,
   types: Readonly<Record<string, Type>>,
   rows: readonly Row[],
+  syncedAt = '2026-03-01T08:00:00Z',
 ): Promise<string> {
   const columns = Object.entries(types).map(
     ([field, type]): RecordColumn => ({
@@ -47,7 +48,7 @@ export function loadRecords(
   );
   const names = columns.map(({ field }) => field);
   const loaded = { recordType, idType: 'integer' as const, columns, rowCount: rows.length };
-  return loadTable(ctx, organizationId, { ...loaded, syncedAt: '2026-03-01T08:00:00Z' }, (table) =>
+  return loadTable(ctx, organizationId, { ...loaded, syncedAt }, (table) =>
     ctx.db.data.query(
       `insert into ${tenantSchema(organizationId)}."${table}" (id, generation, content_hash, ${names.map((name) => `f_${name}`).join(', ')})
        select id, 1, '\\x00', ${names.join(', ')}

@@ -8,6 +8,7 @@ import { decryptMail } from '../../src/mail/enqueue.ts';
 import { startOrderedMails } from '../../src/portal/index.ts';
 import { createReadEngine } from '../../src/public/index.ts';
 import { readPdf, textsOf } from '../pdf/read-pdf.ts';
+import { publishVersion } from '../public/fixture.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 import { contactTypes, customerTypes, invoiceTypes, loadRecords, type Row, settings } from './company.ts';
 import { asOwner, type PortalOwner, switchOff, switchOn } from './served-portal.ts';
@@ -36,11 +37,11 @@ const invoices = new Map<number, Change>([
   [103, { date: -50, due: -3 }],
 ]);
 const payments = new Map<number, Change>([[500, { date: -2 }]]);
-const sync = async (): Promise<void> => {
+const sync = async (syncedAt?: string): Promise<void> => {
   const rows = (records: ReadonlyMap<number, Change>) =>
     [...records].map(([id, change]) => toRow(id, change));
-  await loadRecords(org.ctx, org.id, 'invoice', invoiceTypes, rows(invoices));
-  await loadRecords(org.ctx, org.id, 'payment', invoiceTypes, rows(payments));
+  await loadRecords(org.ctx, org.id, 'invoice', invoiceTypes, rows(invoices), syncedAt);
+  await loadRecords(org.ctx, org.id, 'payment', invoiceTypes, rows(payments), syncedAt);
 };
 const loadCustomers = (emails: readonly string[]) =>
   loadRecords(
@@ -98,7 +99,12 @@ const pdfsOf = async (mail: Mail | undefined): Promise<string[]> =>
     (mail?.attachments ?? []).map(async ({ content }) => textsOf(await readPdf(content)).join(' ')),
   );
 const order = (form: Record<string, string | string[]>) => browser.post('/profile/mails', form);
-const all = { kind: ['invoice', 'due', 'overdue', 'payment', 'statement'], dueDays: '3', pdf: '1' };
+const all = {
+  customer: '1',
+  kind: ['invoice', 'due', 'overdue', 'payment', 'statement'],
+  dueDays: '3',
+  pdf: '1',
+};
 
 it('tells what is due soon, and of the others only what is new since they were ordered', async () => {
   expect((await browser.get('/profile')).text).toMatch(/name="kind" value="statement"/);
@@ -149,6 +155,9 @@ it('sends the statement of the month before in the morning of its first day', as
   clock = at(3);
   expect(await statements()).toEqual([]);
   clock = at(7);
+  // Not all of the month is synced yet.
+  expect(await statements()).toEqual([]);
+  await sync(at(1)().toISOString());
   const [mail] = await statements();
   expect(mail?.subject).toBe('Statement of Northwind');
   const [from, to] = [`${day(0).slice(0, 7)}-01`, new Date(next.getTime() - 1).toISOString().slice(0, 10)];
@@ -212,11 +221,26 @@ it.each([
   expect(subjects(await look())).toEqual(['Northwind has received your payment']);
 });
 
+it('of one kind are sent although another can’t be read', async () => {
+  invoices.set(120, { date: 0, due: 2 });
+  payments.set(700, { date: 0 });
+  await sync();
+  const fields = [{ name: 'due', source: 'unpaid', mask: 'hash' }];
+  const version = await publishVersion(org.ctx, org.id, {
+    endpoints: [{ name: 'invoices', recordType: 'invoice', fields }],
+  });
+  expect(subjects(await look())).toEqual(['Northwind has received your payment']);
+  await org.sql((tx) => tx('api_schemas').where({ id: version }).update({ status: 'retired' }));
+  expect(subjects(await look())).toEqual(['An invoice is due soon at Northwind']);
+});
+
 it('is ordered by visitors alone, in a form of the portal', async () => {
   expect((await browser.post('/profile/mails', all, { origin: 'https://elsewhere.example' })).status).toBe(
     403,
   );
-  expect((await order({ kind: 'everything' })).status).toBe(422);
+  expect((await order({ customer: '1', kind: 'everything' })).status).toBe(422);
+  const other = await order({ customer: '2' });
+  expect([other.status, other.headers['location']]).toEqual([303, `${browser.base}/profile#mails`]);
   const tenant = { ...org.ctx, organizationId: org.id };
   const { name, token } = await startVisit(tenant, 'books@1.example', org.owner.id);
   const viewer = openBrowser(org);
@@ -226,7 +250,11 @@ it('is ordered by visitors alone, in a form of the portal', async () => {
 });
 
 it('ends all of them in the profile', async () => {
-  expect((await order({})).status).toBe(303);
-  expect(await org.sql((tx) => tx('portal_mail_orders'))).toEqual([]);
+  expect((await order({ customer: '1' })).status).toBe(303);
+  expect((await browser.get('/profile')).text).not.toMatch(/name="kind" value="\w+" checked/);
   expect(await org.sql((tx) => tx('jobs').where({ kind: 'portal_mails' }))).toEqual([]);
+  expect(await look()).toEqual([]);
+  // Ordered again, they don't repeat what was mailed before.
+  expect((await order(all)).status).toBe(303);
+  expect(await look()).toEqual([]);
 });

@@ -25,7 +25,7 @@ const invoices = [
   invoice(101, 1, { lines: [{ item: '漢字', amount: 1 }] }),
   invoice(102, 2),
   invoice(103, 1, { lines: Array.from({ length: 2_000 }, (_, at) => ({ item: `Part ${at}`, amount: at })) }),
-  invoice(104, 1, { lines: Array.from({ length: 5_001 }, () => ({ item: 'Part', amount: 1 })) }),
+  invoice(104, 1, { lines: Array.from({ length: 5_101 }, () => ({ item: 'Part', amount: 1 })) }),
 ];
 const fields = ['tranid', 'trandate', 'duedate', 'tax', 'total', 'unpaid', 'billaddress', 'lines'].map(
   (source) => ({

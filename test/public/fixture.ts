@@ -185,7 +185,7 @@ export async function loadTable(
       `insert into ${schema}.record_state (record_type, id_type, generation, row_count, epoch, active_table, synced_at)
        values ($1, $2, 1, $3, $4, $5, $6)
        on conflict (record_type) do update set generation = record_state.generation + 1, row_count = excluded.row_count,
-         epoch = excluded.epoch, active_table = excluded.active_table`,
+         epoch = excluded.epoch, active_table = excluded.active_table, synced_at = excluded.synced_at`,
       [recordType, idType, rowCount, `epoch-${tables}`, table, syncedAt],
     );
   } finally {

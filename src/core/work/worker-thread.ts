@@ -24,6 +24,8 @@ export type WorkerThreadOptions = {
   readonly deadlineMs: number;
   readonly heapMb: number;
   readonly maxWaiting: number;
+  /** Of one organization; `maxWaiting` by default. */
+  readonly maxWaitingPerOwner?: number;
   readonly idleMs?: number;
   readonly tooManyWaiting: Error;
 };
@@ -85,9 +87,10 @@ const defaultIdleMs = 60_000;
 export function createWorkerThread<Task, Result extends object>(
   options: WorkerThreadOptions,
 ): WorkerThread<Task, Result> {
-  const { deadlineMs, maxWaiting, idleMs = defaultIdleMs, tooManyWaiting } = options;
+  const { deadlineMs, maxWaiting, maxWaitingPerOwner = maxWaiting, tooManyWaiting } = options;
+  const { idleMs = defaultIdleMs } = options;
   // One permit: of the organizations that wait, the one whose last task is longest ago is next.
-  const turns = new Semaphore({ maxRunning: 1, maxWaiting }, { full: tooManyWaiting });
+  const turns = new Semaphore({ maxRunning: 1, maxWaiting, maxWaitingPerOwner }, { full: tooManyWaiting });
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
 

@@ -45,17 +45,15 @@ export async function saveMailOrder(
   return id;
 }
 
-/** Without a kind nothing is left of the order. */
+/** Without a kind nothing is sent any more. */
 export async function setMailKinds(
   tx: Tx,
   organizationId: string,
   id: string,
   kinds: readonly MailKind[],
 ): Promise<void> {
-  const order = tx('portal_mail_orders').where({ organization_id: organizationId, id });
-  if (kinds.length > 0) return void (await order.update({ kinds }));
-  await order.delete();
-  await cancelJob(tx, jobOf(organizationId, id));
+  await tx('portal_mail_orders').where({ organization_id: organizationId, id }).update({ kinds });
+  if (kinds.length === 0) await cancelJob(tx, jobOf(organizationId, id));
 }
 
 type Kept = { readonly orderId: string; readonly kind: MailKind; readonly isMailed: boolean };

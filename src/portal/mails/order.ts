@@ -30,6 +30,7 @@ export async function readMailOrder(visit: Visit): Promise<ProfilePage['mails']>
 }
 
 const OrderForm = z.object({
+  customer: z.string().max(200),
   kind: z.union([z.enum(mailKinds), z.array(z.enum(mailKinds))]).optional(),
   dueDays: z.coerce.number().int().min(1).max(30).default(usualDueDays),
   pdf: z.literal('1').optional(),
@@ -52,7 +53,10 @@ export async function orderMails(at: At, visit: Visit): Promise<void> {
   const now = await readMailOrder(visit);
   if (now === null) throw notFoundHere();
   const wanted = new Set([form.kind ?? []].flat());
-  const kinds = now.offered.filter((kind) => wanted.has(kind));
+  const kept = new Set(now.kinds);
+  // Another customer was chosen since the form was shown.
+  if (form.customer !== customer) return res.redirect(303, `${visit.site.base}/profile#mails`);
+  const kinds = mailKinds.filter((kind) => (now.offered.includes(kind) ? wanted : kept).has(kind));
   const added = kinds.filter((kind) => !now.kinds.includes(kind));
   const known = await Promise.all(added.map(async (kind) => ({ kind, keys: await listKnown(visit, kind) })));
   const language = chooseLanguage(req, visit.portal.settings);

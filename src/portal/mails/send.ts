@@ -47,14 +47,19 @@ type Writing = {
   readonly visit: Visit;
   readonly order: MailOrder;
   readonly language: Language;
+  readonly stop: AbortSignal;
 };
 
-async function attach(pdfs: AsyncIterable<Pdf | undefined>): Promise<NonNullable<NewMail['attachments']>> {
+async function attach(
+  { stop, visit }: Writing,
+  pdfs: AsyncIterable<Pdf | undefined>,
+): Promise<NonNullable<NewMail['attachments']>> {
   const attached: { filename: string; contentType: string; content: Buffer }[] = [];
   let bytes = 0;
   for await (const pdf of pdfs) {
     bytes += pdf?.bytes.length ?? 0;
-    if (bytes > maxAttachedBytes) break;
+    stop.throwIfAborted();
+    if (bytes > Math.min(maxAttachedBytes, visit.ctx.settings.mail.maxAttachmentBytes)) break;
     if (pdf !== undefined)
       attached.push({ filename: pdf.name, contentType: 'application/pdf', content: Buffer.from(pdf.bytes) });
   }
@@ -104,7 +109,7 @@ async function compose(
     ...{ kind: mailsOfVisitors, to: { address: writtenAs }, fromName: branding.senderName ?? company },
     ...{ subject: texts.subject, ...layout, unsubscribeUrl },
     messageId: messageIdFor(ctx.settings, `portal-mail.${order.id}.${hash}`),
-    attachments: order.with_pdf ? await attach(pdfs) : [],
+    attachments: order.with_pdf ? await attach(writing, pdfs) : [],
   };
   return { kind, keys, mail };
 }
@@ -140,6 +145,8 @@ async function planStatement(writing: Writing, mailed: ReadonlySet<string>): Pro
   const query = { from: `${month}-01`, to: lastDay };
   const statement: StatementPage = await readStatementPage(visit, { query });
   if (statement.accounts === null || statement.accounts.length === 0) return undefined;
+  // What the ERP has of the month may not be synced yet.
+  if (statement.asOf === null || statement.asOf.slice(0, 10) <= lastDay) return undefined;
   const path = `${visit.site.base}/statement?${new URLSearchParams(query)}`;
   async function* pdfs() {
     yield writeStatement(room, visit, statement, language);
@@ -147,9 +154,12 @@ async function planStatement(writing: Writing, mailed: ReadonlySet<string>): Pro
   return compose(writing, 'statement', [month], { tables: [], statement, path, pdfs: pdfs() });
 }
 
-async function plan(room: MailRoom, visit: Visit, order: MailOrder): Promise<Planned[]> {
+type Plan = { readonly planned: readonly Planned[]; readonly failed: unknown };
+
+/** What fails for one kind doesn't keep the others back. Rejects when `stop` is aborted. */
+async function plan(room: MailRoom, visit: Visit, order: MailOrder, stop: AbortSignal): Promise<Plan> {
   const language = isLanguage(order.language) ? order.language : visit.portal.settings.defaultLanguage;
-  const writing = { room, visit, order, language };
+  const writing = { room, visit, order, language, stop };
   const noted = await inTransaction(visit.ctx, (tx) => readMailed(tx, visit.ctx.organizationId, order.id));
   const offered = await listOfferedMails(visit);
   const isDay = room.now().getUTCHours() >= firstHour;
@@ -157,15 +167,21 @@ async function plan(room: MailRoom, visit: Visit, order: MailOrder): Promise<Pla
     (kind) => offered.includes(kind) && (isDay || kind === 'invoice' || kind === 'payment'),
   );
   const planned: Planned[] = [];
+  let failed: unknown;
   for (const kind of kinds) {
     const mailed = new Set(noted.get(kind)?.map(({ record }) => record));
-    const found =
-      kind === 'statement'
-        ? await planStatement(writing, mailed)
-        : await planDocuments(writing, kind, mailed);
-    if (found !== undefined) planned.push(found);
+    try {
+      const found =
+        kind === 'statement'
+          ? await planStatement(writing, mailed)
+          : await planDocuments(writing, kind, mailed);
+      if (found !== undefined) planned.push(found);
+    } catch (error) {
+      stop.throwIfAborted();
+      failed = error;
+    }
   }
-  return planned;
+  return { planned, failed };
 }
 
 /** How many mails the organization may still queue today. */
@@ -174,31 +190,48 @@ async function countLeft(tx: Tx, ctx: TenantCtx): Promise<number> {
   return max - (await countMailsInLastDay(tx, ctx, mailsOfVisitors, max));
 }
 
-/** Nothing is queued once the job's lease was lost, and nothing that was ended in the meantime. */
-const queue = (ctx: TenantCtx, job: Job, planned: readonly Planned[]): Promise<void> =>
+const limitReached = 'The daily limit of mails is reached';
+
+/** For operators. */
+function reasonOf({ log }: TenantCtx, error: unknown): string {
+  if (error instanceof AppError) return errorMessage(error);
+  log.error({ err: error }, 'mails of a visitor could not be written');
+  return 'Internal error';
+}
+
+/**
+ * Nothing is queued once the job's lease was lost, and nothing that was ended in the meantime. The order is locked before
+ * its job, as when it is changed.
+ */
+const queue = (ctx: TenantCtx, job: Job, { planned, failed }: Plan): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    if (!(await lockJob(tx, job))) return;
     const order = await findMailOrder(tx, ctx.organizationId, { id: job.key });
-    if (order === undefined) return void (await finishJob(tx, job));
+    if (!(await lockJob(tx, job))) return;
+    if (order === undefined || order.kinds.length === 0) return void (await finishJob(tx, job));
     const wanted = planned.filter(({ kind }) => order.kinds.includes(kind));
     const left = wanted.length === 0 ? 0 : await countLeft(tx, ctx);
     for (const { kind, keys, mail } of wanted.slice(0, Math.max(0, left))) {
       await enqueueMail(tx, ctx, mail);
       await noteMailed(tx, ctx.organizationId, { orderId: order.id, kind, isMailed: true }, keys);
     }
-    await retryJob(tx, job, everyMs, wanted.length > left ? 'The daily limit of mails is reached' : null);
+    if (failed !== undefined) return void (await retryJob(tx, job, retryMs, reasonOf(ctx, failed)));
+    await retryJob(tx, job, everyMs, wanted.length > left ? limitReached : null);
   });
 
+const nothing: Plan = { planned: [], failed: undefined };
+
 async function work(room: MailRoom, ctx: ReadingCtx & TenantCtx, job: Job, stop: AbortSignal): Promise<void> {
-  const order = await inTransaction(ctx, (tx) => findMailOrder(tx, ctx.organizationId, { id: job.key }));
+  const { order, left } = await inTransaction(ctx, async (tx) => ({
+    order: await findMailOrder(tx, ctx.organizationId, { id: job.key }),
+    left: await countLeft(tx, ctx),
+  }));
   try {
+    if (left <= 0) return void (await inTransaction(ctx, (tx) => retryJob(tx, job, everyMs, limitReached)));
     const visit = order && (await openMailVisit(ctx, order, room.now));
-    await queue(ctx, job, order && visit ? await plan(room, visit, order) : []);
+    await queue(ctx, job, order && visit ? await plan(room, visit, order, stop) : nothing);
   } catch (error) {
     if (stop.aborted) return void (await inTransaction(ctx, (tx) => releaseJob(tx, job)));
-    if (!(error instanceof AppError))
-      ctx.log.error({ err: error }, 'mails of a visitor could not be written');
-    const reason = error instanceof AppError ? errorMessage(error) : 'Internal error';
+    const reason = reasonOf(ctx, error);
     await inTransaction(ctx, (tx) => retryJob(tx, job, retryMs, reason));
   }
 }

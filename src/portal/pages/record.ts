@@ -26,7 +26,7 @@ import { notFoundHere, type Visit } from '../visit.ts';
 const maxRelated = 20;
 const maxLines = 1_000;
 /** On paper: what has more is refused there. */
-const maxPaperLines = 5_001;
+const maxPaperLines = 5_101;
 
 /** Rejects with 404 for a record that isn't the customer's, and for a text that is no id. */
 async function readRow(visit: Visit, recordType: string, id: string) {

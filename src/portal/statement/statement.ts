@@ -86,7 +86,7 @@ async function openSource(visit: Visit, entry: ReceivableEntry): Promise<Source>
   return { visit, entry, fields, factor: lowers.includes(entry.role) === isNegative ? 1 : -1 };
 }
 
-const toCurrency = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+const toCurrency = (value: unknown): string | null => (value == null ? null : toDigits(value));
 const toAmount = (value: unknown, factor: number): Big =>
   value == null ? zero : new Big(toDigits(value)).times(factor);
 

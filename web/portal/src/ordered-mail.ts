@@ -8,9 +8,14 @@ const sums = ['opening', 'charges', 'payments', 'closing'] as const;
 export const orderedMailTexts: Renderer['orderedMailTexts'] = (language, about) => {
   const texts = createTexts(language, 'UTC');
   const { kind, company, customer, tables, statement } = about;
-  const rows = tables.flatMap((table) => table.rows.map(({ cells }) => cells));
+  // Record types of one role may show different fields.
+  const all = tables.flatMap((table) => table.columns);
+  const columns = all.filter(({ meaning }, at) => all.findIndex((one) => one.meaning === meaning) === at);
+  const rows = tables.flatMap((table) => {
+    const places = columns.map(({ meaning }) => table.columns.findIndex((one) => one.meaning === meaning));
+    return table.rows.map(({ cells }) => places.map((place) => valueText(texts, cells[place] ?? null)));
+  });
   const subject = texts.text(`order.${kind}.subject`, { company, count: rows.length });
-  const columns = tables[0]?.columns ?? [];
   const period = statement && [
     texts.text('statement.says', {
       from: texts.date(statement.period.from, 'long'),
@@ -30,7 +35,7 @@ export const orderedMailTexts: Renderer['orderedMailTexts'] = (language, about) 
         }
       : {
           columns: columns.map(({ label, numeric }) => ({ label: texts.label(label), numeric })),
-          rows: rows.map((cells) => columns.map((_, at) => valueText(texts, cells[at] ?? null))),
+          rows,
         },
     action: texts.text('order.action'),
     openAddress: texts.text('receipt.openAddress'),

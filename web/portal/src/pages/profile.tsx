@@ -68,29 +68,32 @@ const Mails = ({ mails, isSaved }: { mails: NonNullable<ProfilePage['mails']>; i
   return (
     <Card title={view.text('mails.title')}>
       <form class="card-text stack" id="mails" method="post" action={pageAddress(base, 'profile/mails')}>
+        <input type="hidden" name="customer" value={visitor?.customer?.id} />
         <p>{view.text('mails.says', about)}</p>
-        {mails.offered.map((kind) => (
-          <label key={kind} class="check">
-            <input type="checkbox" name="kind" value={kind} checked={mails.kinds.includes(kind)} />
-            <span>{view.text(`mails.kind.${kind}`)}</span>
-          </label>
-        ))}
-        {mails.offered.includes('due') && (
+        <div class="checks">
+          {mails.offered.map((kind) => (
+            <label key={kind} class="check">
+              <input type="checkbox" name="kind" value={kind} checked={mails.kinds.includes(kind)} />
+              <span>{view.text(`mails.kind.${kind}`)}</span>
+            </label>
+          ))}
+          {mails.offered.includes('due') && (
+            <label class="check">
+              <span>{view.text('mails.dueDays')}</span>
+              <select name="dueDays">
+                {dueDays.map((days) => (
+                  <option key={days} value={days} selected={days === mails.dueDays}>
+                    {view.number(days)}
+                  </option>
+                ))}
+              </select>
+            </label>
+          )}
           <label class="check">
-            <span>{view.text('mails.dueDays')}</span>
-            <select name="dueDays">
-              {dueDays.map((days) => (
-                <option key={days} value={days} selected={days === mails.dueDays}>
-                  {view.number(days)}
-                </option>
-              ))}
-            </select>
+            <input type="checkbox" name="pdf" value="1" checked={mails.withPdf} />
+            <span>{view.text('mails.pdf')}</span>
           </label>
-        )}
-        <label class="check">
-          <input type="checkbox" name="pdf" value="1" checked={mails.withPdf} />
-          <span>{view.text('mails.pdf')}</span>
-        </label>
+        </div>
         <p class="actions">
           <button type="submit" class="button">
             {view.text('language.save')}
