@@ -240,6 +240,7 @@ create table conversation_messages (
   created_at timestamp with time zone default clock_timestamp() not null,
   finished_at timestamp with time zone,
   unmasked boolean default false not null,
+  sources jsonb default '[]'::jsonb not null,
   constraint conversation_messages_pkey PRIMARY KEY (id),
   constraint conversation_messages_role_check CHECK (role = ANY (ARRAY['user', 'assistant'])),
   constraint message_status_is_known CHECK (status = ANY (ARRAY['running', 'complete', 'failed', 'canceled'])),
@@ -258,16 +259,20 @@ create table conversations (
   id uuid not null,
   organization_id uuid not null,
   agent_id uuid not null,
-  owner_id uuid not null,
+  owner_id uuid,
   title text default '' not null,
   created_at timestamp with time zone default clock_timestamp() not null,
   last_message_at timestamp with time zone,
+  visitor text,
+  customer text,
   constraint conversations_pkey PRIMARY KEY (id),
   constraint conversation_of_organization UNIQUE (organization_id, id),
+  constraint conversation_has_one_owner CHECK ((owner_id IS NULL) = (visitor IS NOT NULL) AND (visitor IS NULL) = (customer IS NULL)),
   constraint conversation_of_agent FOREIGN KEY (organization_id, agent_id) REFERENCES agents(organization_id, id) ON DELETE CASCADE,
   constraint conversation_owner_is_a_member FOREIGN KEY (organization_id, owner_id) REFERENCES memberships(organization_id, user_id) ON DELETE CASCADE,
   constraint conversations_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX conversation_of_visitor ON conversations USING btree (organization_id, visitor, customer, agent_id) WHERE visitor IS NOT NULL;
 CREATE INDEX conversations_organization_id_agent_id_idx ON conversations USING btree (organization_id, agent_id);
 CREATE INDEX conversations_organization_id_owner_id_created_at_id_idx ON conversations USING btree (organization_id, owner_id, created_at DESC, id DESC);
 alter table conversations enable row level security;

@@ -42,6 +42,14 @@ import { teamRoutes } from './teams/teams.routes.ts';
 import { viewRoutes } from './views/views.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
+export type { Source } from './conversations/asker.ts';
+export {
+  answerVisitor,
+  readVisitorConversation,
+  startVisitorAnswer,
+  type VisitorMessage,
+  visitorAnswerTopic,
+} from './conversations/visitor-answers.ts';
 export { isClaimable } from './domains/hostname.ts';
 export { startCheckout } from './pay/checkout/checkouts.service.ts';
 export type { PayerCtx } from './pay/checkout/payer.ts';
@@ -89,6 +97,11 @@ export {
 export { findPortalSite, type PortalSite } from './portal/sites.store.ts';
 export { listReceivables, type ReceivableEntry, readStatementGaps } from './portal/statement-roles.ts';
 export { openViewAs, viewAsSeconds } from './portal/view-as.ts';
+export {
+  findVisitorAccess,
+  findVisitorAgent,
+  type VisitorAgent,
+} from './portal/visitor-agent.ts';
 export {
   accessOfFamily,
   assertPeopleKnown,

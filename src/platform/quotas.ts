@@ -19,7 +19,7 @@ const countedRows: Readonly<Record<QuotaKind, string>> = {
   apiKeys: 'api_keys where revoked_at is null',
   apiSchemas: "api_schemas where version like 'v%' and status <> 'retired'",
   agents: 'agents where true',
-  conversations: 'conversations where true',
+  conversations: 'conversations where owner_id is not null',
   pages: 'portal_pages where true',
   templates: 'portal_templates where true',
   fieldMappings: 'portal_field_mappings where true',

@@ -7,6 +7,27 @@ const isSafe = (address: string) => /^(?:https?:|mailto:)/i.test(address) || !/[
 
 export type SafeHtml = { readonly html: string; readonly pictures: readonly string[] };
 
+/**
+ * Of an answer of a model: nothing in it leads anywhere or loads anything, since texts in records could have made it say
+ * so.
+ */
+export function toPlainHtml(markdown: string): string {
+  const marked = new Marked({ async: false });
+  marked.use({
+    renderer: {
+      html: ({ text }: Tokens.HTML | Tokens.Tag) => escapeHtml(text),
+      heading({ tokens }: Tokens.Heading) {
+        return `<p><strong>${this.parser.parseInline(tokens)}</strong></p>`;
+      },
+      link({ tokens }: Tokens.Link) {
+        return this.parser.parseInline(tokens);
+      },
+      image: ({ text }: Tokens.Image) => escapeHtml(text),
+    },
+  });
+  return marked.parse(markdown) as string;
+}
+
 export function toSafeHtml(markdown: string): SafeHtml {
   const pictures: string[] = [];
   const marked = new Marked({ async: false });

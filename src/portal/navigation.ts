@@ -106,11 +106,14 @@ function markCurrent(items: readonly Place[], path: string): NavigationItem[] {
 /** `path` is that of the page. */
 export async function listPlaces(visit: Visit, known: HasRecords, path: string): Promise<NavigationItem[]> {
   const { sidebar } = visit.content;
-  const own =
-    sidebar.length === 0 ? await listByDefault(visit, known) : await toPlaces(visit, known, sidebar);
+  const [own, agent] = await Promise.all([
+    sidebar.length === 0 ? listByDefault(visit, known) : toPlaces(visit, known, sidebar),
+    visit.findAgent(),
+  ]);
+  const ask = agent === undefined ? [] : [place({ own: 'ask' }, `${visit.site.base}/ask`)];
   const home = {
     ...place({ own: 'home' }, `${visit.site.base}/`),
     isCurrent: path === `${visit.site.base}/`,
   };
-  return [home, ...markCurrent(own, path)];
+  return [home, ...markCurrent([...own, ...ask], path)];
 }

@@ -8,6 +8,9 @@ import { recordServed } from '../http/served.ts';
 import { methodNotAllowed, readForm } from '../http/sign-in/browser.ts';
 import { callbackPath, readShownBranding } from '../platform/index.ts';
 import { abortedStatus } from '../public/index.ts';
+import { ask, readAskForm } from './ask/ask.ts';
+import { readAskPage } from './ask/ask-page.ts';
+import { followAnswer } from './ask/follow-answer.ts';
 import { sendBrandColors, sendLogo } from './brand-files.ts';
 import { sendListFile } from './files.ts';
 import * as forms from './forms.ts';
@@ -126,11 +129,12 @@ const showing = (read: (visit: Visit, req: Request) => Promise<Shown>) =>
   visiting((at, visit) => show(at, visit, read(visit, at.req)));
 
 /** What surrounds a page is read after the form was taken: a failure there must not hide what it did. */
-const submitPayment = visiting(async (at, visit) => {
-  const answer = await startPayment(at, visit);
-  if ('seeOther' in answer) at.res.redirect(303, answer.seeOther);
-  else await show(at, visit, Promise.resolve(answer));
-});
+const submitting = (take: (at: At, visit: Visit) => Promise<Shown | { readonly seeOther: string }>) =>
+  visiting(async (at, visit) => {
+    const answer = await take(at, visit);
+    if ('seeOther' in answer) at.res.redirect(303, answer.seeOther);
+    else await show(at, visit, Promise.resolve(answer));
+  });
 
 const param = ({ params }: Request, name: string): string => String(params[name] ?? '');
 
@@ -150,6 +154,8 @@ const pages: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/payments': showing(async (visit, req) => ({ page: await readPayments(visit, req) })),
   '/payments/:id': showing(async (visit, req) => ({ page: await readPayment(visit, req) })),
   '/payments/:id/events': visiting(followPayment),
+  '/ask': showing(async (visit) => ({ page: await readAskPage(visit) })),
+  '/ask/events': visiting(followAnswer),
   '/statement': showing(async (visit, req) => ({ page: await readStatementPage(visit, req) })),
   '/statement.csv': visiting(sendStatementFile),
   '/statement.pdf': visiting(sendStatementPaper),
@@ -168,7 +174,8 @@ const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/sign-in': forms.signIn,
   '/code': forms.countingSignIn(forms.enterCode),
   '/demo': forms.countingSignIn(forms.signInAsDemo),
-  '/pay': submitPayment,
+  '/pay': submitting(startPayment),
+  '/ask': submitting(ask),
   '/payments/:id/end': visiting(endPayment),
   '/profile/mails': visiting(orderMails),
   '/mails/end': endMails,
@@ -178,6 +185,9 @@ const submitted: Readonly<Record<string, (at: At) => Promise<void>>> = {
   '/customer': signedIn(forms.setCustomer),
   '/sessions/end': signedIn(forms.endSessions),
 };
+
+/** Of forms that may be longer than others. */
+const formReaders: Readonly<Record<string, RequestHandler>> = { '/pay': readPayForm, '/ask': readAskForm };
 
 /** Programs get the usual error body. */
 const errorPage =
@@ -201,7 +211,7 @@ export function createPortalRouter(room: Room): Router {
     };
   for (const [path, work] of Object.entries(pages)) router.get(path, serve(path, work));
   for (const [path, work] of Object.entries(submitted))
-    router.post(path, path === '/pay' ? readPayForm : readForm, serve(path, work));
+    router.post(path, formReaders[path] ?? readForm, serve(path, work));
   for (const path of new Set([...Object.keys(pages), ...Object.keys(submitted)])) {
     const methods = [...(path in pages ? ['GET', 'HEAD'] : []), ...(path in submitted ? ['POST'] : [])];
     router.all(path, methodNotAllowed(methods.join(', ')));

@@ -7,6 +7,7 @@ import type {
   ReceivableRole,
   recordRoles,
 } from '../core/text/portal-terms.ts';
+import type { AskPage } from './ask-model.ts';
 
 export type Language = (typeof languages)[number];
 
@@ -16,7 +17,7 @@ export type Label =
   | { readonly meaning: (typeof meanings)[number] }
   | { readonly role: (typeof recordRoles)[number] }
   | { readonly line: 'item' | 'text' | 'quantity' | 'rate' | 'amount' }
-  | { readonly own: 'home' | 'profile' | 'pay' | 'payments' | 'statement' }
+  | { readonly own: 'home' | 'profile' | 'pay' | 'payments' | 'statement' | 'ask' }
   /** One document of the role. */
   | { readonly document: ReceivableRole }
   | { readonly statement: 'type' | 'charge' | 'payment' | 'balance' | 'opening' | 'closing' };
@@ -430,6 +431,7 @@ export type Page =
   | PaymentPage
   | PaymentsPage
   | StatementPage
+  | AskPage
   | ProfilePage
   | ProblemPage
   | SignInPage

@@ -13,6 +13,7 @@ import {
   findPersonOf,
   findPortal,
   findVisit,
+  findVisitorAgent,
   listFamily,
   type PayOffer,
   type Person,
@@ -22,6 +23,7 @@ import {
   type readEndpoints,
   readPortal,
   type ShownContent,
+  type VisitorAgent,
   type VisitorEntry,
   type VisitorSession,
 } from '../platform/index.ts';
@@ -55,11 +57,23 @@ export type Visit = SignedIn & {
   readonly endpoints: Endpoints;
   /** Looked up once. */
   readonly findPayOffer: () => Promise<PayOffer | undefined>;
+  /** Looked up once. Undefined where none answers visitors. */
+  readonly findAgent: () => Promise<VisitorAgent | undefined>;
   /** The record types of which the request has read something. */
   readonly readTypes: Set<string>;
   /** `YYYY-MM-DD` in UTC. */
   readonly today: string;
 };
+
+/** Throws 403 for a member who sees the portal as a visitor would. */
+export function assertVisitor({ session }: Pick<SignedIn, 'session'>): void {
+  if (session.viewer_id === null) return;
+  throw new AppError('FORBIDDEN', 'Only the visitor can do this', {
+    details: [
+      { path: '', code: 'view_as_only_reads', message: 'What a visitor would see can be looked at only' },
+    ],
+  });
+}
 
 export const notFoundHere = (): AppError => new AppError('NOT_FOUND', 'There is nothing at this address');
 
@@ -146,9 +160,12 @@ export async function openVisit(
   const openReader = (access: RecordAccess) => readPortal(ctx, portal, access, noteRead);
   let offer: Promise<PayOffer | undefined> | undefined;
   const findOffer = () => (offer ??= findPayOffer(ctx));
+  let agent: Promise<VisitorAgent | undefined> | undefined;
+  const findAgent = () => (agent ??= findVisitorAgent(ctx, portal.settings));
   return {
     ...signedIn,
     findPayOffer: findOffer,
+    findAgent,
     family,
     reads,
     openReader,

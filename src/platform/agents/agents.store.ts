@@ -5,6 +5,7 @@ import { rescheduleJob } from '../../db/jobs.ts';
 import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
+import type { SchemaDocument } from '../../public/index.ts';
 import { type AgentStatus, isBeingChecked } from './agent-state.ts';
 
 export type AgentRow = {
@@ -54,6 +55,25 @@ export function listAgents(tx: Tx, organizationId: string, page: PageQuery, { q,
 
 export const findAgent = async (tx: Tx, organizationId: string, id: string): Promise<AgentRow | undefined> =>
   (await selectAgents(tx, organizationId).where('a.id', id).first()) as AgentRow | undefined;
+
+/** An agent with the resources of its version. */
+export type AgentVersion = Pick<AgentRow, 'id' | 'status'> & {
+  readonly version: string;
+  readonly versionStatus: string;
+  readonly endpoints: SchemaDocument['endpoints'];
+};
+
+export const findAgentVersion = (tx: Tx, organizationId: string, id: string) =>
+  tx('agents as a')
+    .join('api_schemas as s', { 's.organization_id': 'a.organization_id', 's.version': 'a.api_version' })
+    .where({ 'a.organization_id': organizationId, 'a.id': id })
+    .first<AgentVersion | undefined>(
+      'a.id',
+      'a.status',
+      'a.api_version as version',
+      's.status as versionStatus',
+      's.endpoints',
+    );
 
 type Columns = Pick<AgentRow, 'name' | 'description' | 'instructions' | 'model' | 'api_version'>;
 export async function insertAgent(tx: Tx, organizationId: string, row: Columns & Pick<AgentRow, 'id'>) {

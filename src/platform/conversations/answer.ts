@@ -1,7 +1,6 @@
 // Answers one accepted message: calls the model, reports its events as they come, and saves the outcome.
 // Every outcome is saved in the message's row, in the transaction that charges the spent credits and releases
 // the rest; if the process dies, the lease expires.
-import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
@@ -15,16 +14,17 @@ import {
   type ModelUsage,
 } from '../../gateways/model/model.ts';
 import { createVersionTools, findLivingMasks, getRecordTools } from '../../public/index.ts';
+import type { AnswerCtx, Asker } from './asker.ts';
 import type { ToolCall } from './conversations.schemas.ts';
 import { chargeCredits, renewAnswerLease } from './credits.store.ts';
-import { findCurrentAccess } from './current-access.ts';
 import { findMessage, finishMessage, type MessageRow } from './messages.store.ts';
 import { creditsToCharge, limitsForCredits, maxCredits } from './price.ts';
 import { buildInstructions } from './prompt.ts';
 import type { StartedAnswer } from './start-answer.ts';
 
 export type AnswerEvent = Exclude<ModelEvent, { type: 'finished' }>;
-type OnEvent = (event: AnswerEvent) => Promise<void>;
+/** `content`: the whole text until now. */
+type OnEvent = (event: AnswerEvent, content: string) => Promise<void>;
 
 /** The built-in model parses tool outputs and therefore needs them complete. */
 const maxOfflineCharacters = 1_000_000;
@@ -66,7 +66,7 @@ type Ends = {
   readonly stopping: AbortSignal;
   /** Another process took the answer over. */
   readonly lost: AbortController;
-  /** The asker may no longer read records. */
+  /** The asker may no longer read records, or it isn't known which. The reason is the error to save. */
   readonly denied: AbortController;
   /** Any of them. */
   readonly signal: AbortSignal;
@@ -84,32 +84,48 @@ function applyEvent(draft: Draft, event: AnswerEvent): void {
   }
 }
 
+/** Codes of errors that say that it isn't known at the moment which records the asker may read. */
+const unknownAccess = ['scope_field_stale', 'people_unknown'];
+const isUnknownAccess = (error: unknown): boolean =>
+  error instanceof AppError && error.details.some(({ code }) => unknownAccess.includes(code));
+
 /**
  * The tools of the agent's version, each call of which reads what the asker may read at that time. Aborts
- * `denied` when that is nothing any more.
+ * `denied` when that is nothing any more, or isn't known.
  */
 function currentTools(
-  ctx: RequestCtx,
+  ctx: AnswerCtx,
+  { reads: asked, findAccess, onRead }: Asker,
   version: string,
   maxCharacters: number,
   denied: AbortController,
 ): ModelRequest['tools'] {
   const toolsFor = (reads: RecordAccess) =>
     createVersionTools(getRecordTools(ctx), ctx, { version, reads, maxCharacters });
-  return toolsFor(ctx.principal.reads).map((tool, index) => ({
+  return toolsFor(asked).map((tool, index) => ({
     ...tool,
     run: async (input) => {
-      const reads = await findCurrentAccess(ctx);
-      const current = reads && toolsFor(reads)[index];
-      if (current !== undefined) return current.run(input);
-      denied.abort();
-      throw new AppError('FORBIDDEN', accessLost.message);
+      try {
+        const reads = await findAccess();
+        const current = reads && toolsFor(reads)[index];
+        if (current === undefined) {
+          denied.abort(accessLost);
+          throw new AppError('FORBIDDEN', accessLost.message);
+        }
+        const output = await current.run(input);
+        onRead?.(input, output);
+        return output;
+      } catch (error) {
+        if (isUnknownAccess(error)) denied.abort(accessUnknown);
+        throw error;
+      }
     },
   }));
 }
 
 function createModelRequest(
-  ctx: RequestCtx,
+  ctx: AnswerCtx,
+  asker: Asker,
   { agent, running, question, history }: StartedAnswer,
   { signal, denied }: Ends,
 ): ModelRequest {
@@ -120,9 +136,10 @@ function createModelRequest(
       version: agent.api_version,
       instructions: agent.instructions,
       today: ctx.clock.now().toISOString().slice(0, 10),
+      isCustomer: asker.isCustomer === true,
     }),
     messages: [...history, { role: 'user', content: question.content }],
-    tools: currentTools(ctx, agent.api_version, maxCharacters, denied),
+    tools: currentTools(ctx, asker, agent.api_version, maxCharacters, denied),
     limits: { steps, toolOutputBytes, timeMs, ...limitsForCredits(ctx.settings.agents, running.credits) },
     signal,
   };
@@ -132,6 +149,12 @@ const accessLost = {
   code: 'access_lost',
   message: 'You may no longer read records with agents, so the answer was stopped',
 };
+const accessUnknown = {
+  code: 'access_unknown',
+  message: 'The ERP does not deliver at the moment what decides which records may be read',
+};
+/** What `denied` was aborted with. */
+const denialOf = ({ denied }: Pick<Ends, 'denied'>): MessageRow['error'] => denied.signal.reason;
 const refused = { code: 'refused', message: 'The model declined to answer this message' };
 const noUsage: ModelUsage = { inputTokens: 0, outputTokens: 0 };
 
@@ -139,19 +162,19 @@ async function runModel(
   model: Model,
   request: ModelRequest,
   draft: Draft,
-  { denied }: Ends,
+  ends: Pick<Ends, 'denied'>,
   onEvent: OnEvent,
 ): Promise<Outcome> {
   for await (const event of model.answer(request)) {
     if (event.type === 'finished') {
-      if (denied.signal.aborted) return { status: 'failed', error: accessLost, usage: event.usage };
+      if (ends.denied.signal.aborted) return { status: 'failed', error: denialOf(ends), usage: event.usage };
       const isEmpty = draft.content.trim() === '';
       return { status: isEmpty ? 'failed' : 'complete', error: isEmpty ? refused : null, usage: event.usage };
     }
     const shown = truncateForDisplay(event);
     applyEvent(draft, shown);
     // The client has disconnected: the signal stops the model, which then reports the tokens used until then.
-    await onEvent(shown).catch((error: unknown) => {
+    await onEvent(shown, draft.content).catch((error: unknown) => {
       if (!request.signal.aborted) throw error;
     });
   }
@@ -162,7 +185,7 @@ const explainFailure = (
   error: ModelError,
   { gone, stopping, denied }: Ends,
 ): Pick<Outcome, 'status' | 'error'> => {
-  if (denied.signal.aborted) return { status: 'failed', error: accessLost };
+  if (denied.signal.aborted) return { status: 'failed', error: denialOf({ denied }) };
   if (stopping.aborted)
     return {
       status: 'failed',
@@ -180,14 +203,15 @@ const explainFailure = (
 };
 
 async function runToOutcome(
-  ctx: RequestCtx,
+  ctx: AnswerCtx,
+  asker: Asker,
   started: StartedAnswer,
   draft: Draft,
   ends: Ends,
   onEvent: OnEvent,
 ): Promise<Outcome> {
   const { agent, running } = started;
-  const request = createModelRequest(ctx, started, ends);
+  const request = createModelRequest(ctx, asker, started, ends);
   try {
     return await runModel(await createModel(ctx, agent.model), request, draft, ends, onEvent);
   } catch (error) {
@@ -215,7 +239,7 @@ async function runToOutcome(
 }
 
 /** True as well when it can't be looked up: the answer must be saved in any case. */
-const hasMasks = (ctx: RequestCtx): Promise<boolean> =>
+const hasMasks = (ctx: AnswerCtx): Promise<boolean> =>
   findLivingMasks(ctx).then(
     ({ size }) => size > 0,
     () => true,
@@ -223,13 +247,14 @@ const hasMasks = (ctx: RequestCtx): Promise<boolean> =>
 
 /** Undefined for a deleted conversation. No change when the message has failed: its lease had expired. */
 async function saveOutcome(
-  ctx: RequestCtx,
+  ctx: AnswerCtx,
+  { reads, findSources }: Asker,
   { running }: StartedAnswer,
   draft: Draft,
   { status, error, usage }: Outcome,
 ): Promise<MessageRow | undefined> {
   const credits = creditsToCharge(usage, running.credits);
-  const unmasked = ctx.principal.reads.unmasked && (await hasMasks(ctx));
+  const unmasked = reads.unmasked && (await hasMasks(ctx));
   return inTransaction(ctx, async (tx) => {
     if (await chargeCredits(tx, ctx.organizationId, running, { credits, ...usage })) {
       await finishMessage(tx, ctx.organizationId, running.messageId, {
@@ -241,6 +266,7 @@ async function saveOutcome(
         output_tokens: usage.outputTokens,
         credits,
         unmasked,
+        ...(findSources && { sources: findSources(draft.content) }),
       });
     }
     return findMessage(tx, ctx.organizationId, running.messageId);
@@ -248,7 +274,12 @@ async function saveOutcome(
 }
 
 /** Renews the lease. Aborts `lost` when another process owns it, `denied` when the asker may not read now. */
-const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: Ends): Recurring =>
+const keepAnswerLease = (
+  ctx: AnswerCtx,
+  { findAccess }: Asker,
+  messageId: string,
+  { lost, denied }: Ends,
+): Recurring =>
   startRecurring(
     ctx.settings.agents.leaseMs / 3,
     async () => {
@@ -256,7 +287,7 @@ const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: E
         renewAnswerLease(tx, ctx.organizationId, messageId, ctx.settings.agents.leaseMs),
       );
       if (!isHeld) lost.abort();
-      if ((await findCurrentAccess(ctx)) === undefined) denied.abort();
+      if ((await findAccess()) === undefined) denied.abort(accessLost);
     },
     (error) => ctx.log.warn({ err: error }, 'the lease of an answer could not be renewed'),
   );
@@ -264,10 +295,16 @@ const keepAnswerLease = (ctx: RequestCtx, messageId: string, { lost, denied }: E
 /**
  * `gone` is aborted when the client disconnects; `onEvent` receives events as they come. When the service
  * stops, the message is saved as failed (`interrupted`) with the text generated until then; so it is
- * (`access_lost`) when the asker may no longer read records. Resolves with the message as it was saved,
+ * (`access_lost`, `access_unknown`) when the asker may no longer read records, or it isn't known which. Resolves with the message as it was saved,
  * undefined when the conversation was deleted meanwhile.
  */
-export const answerMessage = (ctx: RequestCtx, started: StartedAnswer, gone: AbortSignal, onEvent: OnEvent) =>
+export const answerMessage = (
+  ctx: AnswerCtx,
+  asker: Asker,
+  started: StartedAnswer,
+  gone: AbortSignal,
+  onEvent: OnEvent,
+) =>
   ctx.work.track('answers', async (stopping) => {
     const draft: Draft = { content: '', calls: [] };
     const [lost, denied] = [new AbortController(), new AbortController()];
@@ -278,9 +315,10 @@ export const answerMessage = (ctx: RequestCtx, started: StartedAnswer, gone: Abo
       denied,
       signal: AbortSignal.any([gone, stopping, lost.signal, denied.signal]),
     };
-    const renewal = keepAnswerLease(ctx, started.running.messageId, ends);
+    const renewal = keepAnswerLease(ctx, asker, started.running.messageId, ends);
     try {
-      return await saveOutcome(ctx, started, draft, await runToOutcome(ctx, started, draft, ends, onEvent));
+      const outcome = await runToOutcome(ctx, asker, started, draft, ends, onEvent);
+      return await saveOutcome(ctx, asker, started, draft, outcome);
     } finally {
       void renewal.stop();
     }

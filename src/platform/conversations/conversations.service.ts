@@ -11,14 +11,21 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { getAgentRow } from '../agents/agents.service.ts';
 import { assertQuota } from '../quotas.ts';
 import { answerMessage } from './answer.ts';
+import type { Asker } from './asker.ts';
 import type { Conversation, Message } from './conversations.schemas.ts';
 import * as store from './conversations.store.ts';
+import { findCurrentAccess } from './current-access.ts';
 import { listMessageRows as listRows, type MessageRow, maskAnswer } from './messages.store.ts';
 import { startAnswer } from './start-answer.ts';
 
 const toOwner = ({ organizationId, principal }: RequestCtx): store.ConversationOwner => ({
   organizationId,
   ownerId: principal.user.id,
+});
+
+const toAsker = (ctx: RequestCtx): Asker => ({
+  reads: ctx.principal.reads,
+  findAccess: () => findCurrentAccess(ctx),
 });
 
 const conversationView = (row: store.ConversationRow): Conversation => ({
@@ -109,7 +116,9 @@ function answeredView(row: MessageRow | undefined): { message: Message } {
 /** Waits for the answer. Throws as `startAnswer`, and 404 when the conversation is deleted meanwhile. */
 export async function createMessage(ctx: RequestCtx, id: string, content: string) {
   const started = await startAnswer(ctx, id, content);
-  return answeredView(await answerMessage(ctx, started, ctx.disconnected, async () => undefined));
+  return answeredView(
+    await answerMessage(ctx, toAsker(ctx), started, ctx.disconnected, async () => undefined),
+  );
 }
 
 /**
@@ -128,7 +137,7 @@ export async function streamMessage(ctx: RequestCtx, id: string, content: string
       data: { question: messageView(started.question), message: messageView(started.message) },
     }),
   );
-  const row = await answerMessage(ctx, started, channel.signal, ({ type, ...data }) =>
+  const row = await answerMessage(ctx, toAsker(ctx), started, channel.signal, ({ type, ...data }) =>
     channel.send({ event: type, data }),
   );
   const answer = answeredView(row);

@@ -4,6 +4,7 @@ import type { RecordAccess } from '../../core/record-access.ts';
 import { newestFirst, readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
+import type { Source } from './asker.ts';
 import type { Message, ToolCall } from './conversations.schemas.ts';
 
 export type MessageRow = {
@@ -80,18 +81,19 @@ export const insertMessage = (tx: Tx, organizationId: string, row: NewMessage) =
 export type FinishedMessage = Pick<
   MessageRow,
   'content' | 'tool_calls' | 'status' | 'error' | 'input_tokens' | 'output_tokens' | 'credits' | 'unmasked'
->;
+> & { readonly sources?: readonly Source[] };
 export const finishMessage = (
   tx: Tx,
   organizationId: string,
   id: string,
-  { tool_calls: calls, error, ...ending }: FinishedMessage,
+  { tool_calls: calls, error, sources, ...ending }: FinishedMessage,
 ): Promise<number> =>
   tx('conversation_messages')
     .where({ organization_id: organizationId, id })
     .update({
       ...ending,
       tool_calls: JSON.stringify(calls),
+      ...(sources && { sources: JSON.stringify(sources) }),
       error: error === null ? null : JSON.stringify(error),
       finished_at: tx.raw('clock_timestamp()'),
     });

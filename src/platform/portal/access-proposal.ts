@@ -4,7 +4,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { languages, type Meaning, type recordRoles } from '../../core/text/portal-terms.ts';
 import type { Available } from '../../public/index.ts';
 import { findDescription } from '../../sync/index.ts';
-import type { PortalSettings } from './access.schemas.ts';
+import { defaultQuestionsPerDay, type PortalSettings } from './access.schemas.ts';
 import { listProblems } from './access-problems.ts';
 import { sourceTypes } from './sources.ts';
 
@@ -105,6 +105,8 @@ export async function proposeSettings(ctx: TenantCtx, available: Available): Pro
     unusedRoles: [],
     includeChildren: false,
     publicApi: false,
+    agentId: null,
+    visitorQuestionsPerDay: defaultQuestionsPerDay,
     signInLifetimeDays: 14,
     languages: [...languages],
     defaultLanguage: 'en',

@@ -7,7 +7,7 @@ import {
   receivableRoles,
   recordRoles,
 } from '../../core/text/portal-terms.ts';
-import { Instant, Problem } from '../../http/fields.ts';
+import { Id, Instant, Problem } from '../../http/fields.ts';
 import { Publication } from '../api-schemas/api-schemas.schemas.ts';
 import { Figures } from './figures.schemas.ts';
 
@@ -52,6 +52,8 @@ const ShownRecords = z.strictObject({
   conditions,
 });
 
+export const defaultQuestionsPerDay = 20;
+
 export const PortalAccessInput = z.strictObject({
   enabled: z.boolean(),
   people: z.array(People).max(10),
@@ -71,6 +73,17 @@ export const PortalAccessInput = z.strictObject({
     .boolean()
     .default(false)
     .describe('Whether the primary domain serves `/api/public` too, to keys of this organization'),
+  agentId: Id.nullable()
+    .default(null)
+    .describe(
+      'The agent that answers visitors about their own records; null for none. Its version must declare `customerField`, and the fields of `conditions`, as scopable in each resource with records that the portal shows',
+    ),
+  visitorQuestionsPerDay: z
+    .int()
+    .min(1)
+    .max(200)
+    .default(defaultQuestionsPerDay)
+    .describe('How many questions a visitor may ask on a day (UTC)'),
   signInLifetimeDays: z.int().min(1).max(90).default(14),
   languages: z
     .array(z.enum(languages))
@@ -82,10 +95,14 @@ export const PortalAccessInput = z.strictObject({
 });
 export type PortalAccessInput = z.output<typeof PortalAccessInput>;
 export type PortalSettings = Omit<PortalAccessInput, 'revision'>;
+type Later = 'unusedRoles' | 'agentId' | 'visitorQuestionsPerDay';
 /** As they are stored: with what was known when they were saved. */
-export type StoredSettings = Omit<PortalSettings, 'unusedRoles'> & {
+export type StoredSettings = Omit<PortalSettings, Later> & {
   /** Missing where they were saved before there were statements. */
   readonly unusedRoles?: PortalSettings['unusedRoles'];
+  /** Missing where they were saved before visitors could ask. */
+  readonly agentId?: PortalSettings['agentId'];
+  readonly visitorQuestionsPerDay?: PortalSettings['visitorQuestionsPerDay'];
   /** The record type of the customers, where it is synced. */
   readonly customerType?: string;
   /** What the ERP calls the record types. */
@@ -110,7 +127,9 @@ export const PortalAccess = PortalAccessInput.omit({ revision: true })
     figures: Figures.nullable().describe(
       'Who can sign in, counted in the background once the portal is on and at most once an hour; null before that',
     ),
-    problems: z.array(Problem).describe('Names that are no longer synced'),
+    problems: z
+      .array(Problem)
+      .describe('Names that are no longer synced, and why `agentId` answers no visitors at the moment'),
     statementGaps: z
       .array(
         z.object({

@@ -8,7 +8,12 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import { type Available, readAvailable, type SchemaDocument, validateDocument } from '../../public/index.ts';
 import { publicationView } from '../api-schemas/api-schemas.service.ts';
 import { beginDocument, continueInBackground } from '../api-schemas/publication.ts';
-import type { PortalAccessInput, PortalSettings, StoredSettings } from './access.schemas.ts';
+import {
+  defaultQuestionsPerDay,
+  type PortalAccessInput,
+  type PortalSettings,
+  type StoredSettings,
+} from './access.schemas.ts';
 import * as store from './access.store.ts';
 import { findCustomerType, listReferences, toDocument } from './access-document.ts';
 import { listProblems } from './access-problems.ts';
@@ -17,6 +22,7 @@ import { readFigures, startFigures } from './figures.ts';
 import { staleRevision } from './revisions.ts';
 import { sourceTypes } from './sources.ts';
 import { readStatementGaps } from './statement-roles.ts';
+import { assertAgentKnown, listAgentProblems } from './visitor-agent.ts';
 
 type Publication = ReturnType<typeof publicationView>;
 type Ready = 'off' | 'preparing' | 'failed' | 'on';
@@ -27,6 +33,12 @@ function readiness(document: store.DocumentRow | undefined, { enabled }: PortalS
   if (!enabled) return { status: 'off' as Ready, publication: null };
   if (document?.status === 'published') return { status: 'on' as Ready, publication };
   return { status: (publication?.status === 'running' ? 'preparing' : 'failed') as Ready, publication };
+}
+
+/** With what settings that were saved earlier lack. */
+function toSettings(stored: StoredSettings): PortalSettings {
+  const { customerType: _, labels: __, references: ___, timed: ____, ...settings } = stored;
+  return { unusedRoles: [], agentId: null, visitorQuestionsPerDay: defaultQuestionsPerDay, ...settings };
 }
 
 /** The settings as last saved; before that, a proposal. */
@@ -42,8 +54,7 @@ export async function getAccess(ctx: RequestCtx) {
   });
   const proposal = await proposeSettings(ctx, available);
   const stored: StoredSettings = newest?.settings ?? proposal;
-  const { customerType: _, labels: __, references: ___, timed: ____, unusedRoles = [], ...others } = stored;
-  const settings = { ...others, unusedRoles };
+  const settings = toSettings(stored);
   const revision = newest?.revision ?? 0;
   const ready = readiness(document, settings);
   return {
@@ -52,7 +63,10 @@ export async function getAccess(ctx: RequestCtx) {
     ...ready,
     statementGaps: await readStatementGaps(ctx, stored),
     figures: ready.status === 'on' ? await readFigures(ctx, revision, { settings }) : null,
-    problems: newest === undefined ? [] : listProblems(settings, available),
+    problems:
+      newest === undefined
+        ? []
+        : [...listProblems(settings, available), ...(await listAgentProblems(ctx, settings))],
     proposed: { people: proposal.people, records: proposal.records },
     updatedAt: instantOrNull(newest?.created_at ?? null),
   };
@@ -66,7 +80,7 @@ const listTimed = ({ records }: PortalSettings, available: Available): string[] 
 /** Throws 422 for settings that can't be enabled. */
 async function compile(ctx: TenantCtx, settings: PortalSettings) {
   const available = await readAvailable(ctx);
-  const problems = listProblems(settings, available);
+  const problems = [...listProblems(settings, available), ...(await listAgentProblems(ctx, settings))];
   if (problems.length > 0) throw invalid('The portal can not be enabled with these settings', problems);
   const document = toDocument(settings, available);
   const unready = validateDocument(document, available);
@@ -120,6 +134,8 @@ async function save(
       revision,
       enabled: settings.enabled,
       publicApi: settings.publicApi,
+      agentId: settings.agentId ?? null,
+      visitorQuestionsPerDay: settings.visitorQuestionsPerDay,
       unusedRoles: settings.unusedRoles,
       people: settings.people.map(({ recordType }) => recordType),
       records: settings.records.map(({ recordType }) => recordType),
@@ -131,11 +147,14 @@ async function save(
   return getAccess(ctx);
 }
 
-/** Throws 422 for enabled settings with problems, `stale_revision` when they are at another revision. */
+/** Throws 422 for enabled settings with problems, `unknown_agent`, and `stale_revision` when they are at another revision. */
 export async function putAccess(ctx: RequestCtx, { revision: expected, ...settings }: PortalAccessInput) {
   const compiled = settings.enabled ? await compile(ctx, settings) : undefined;
-  return save(ctx, 'portal.update-access', expected, async (tx, _, revision) => {
-    if (compiled === undefined) return { settings, document: null };
+  return save(ctx, 'portal.update-access', expected, async (tx, rows, revision) => {
+    if (compiled === undefined) {
+      await assertAgentKnown(tx, ctx, settings, rows?.newest.settings);
+      return { settings, document: null };
+    }
     const ready = await store.findReadyDocument(tx, ctx.organizationId, compiled.endpoints);
     return ready === undefined
       ? { ...compiled, document: `p${revision}` }

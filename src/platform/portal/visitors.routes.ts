@@ -87,7 +87,7 @@ export const visitorRoutes = inGroup('Portal Config', [
     permission: 'portal:delete',
     summary: 'Delete a visitor',
     description:
-      'Forgets the customers by hand, the block and the invitation. An address that the ERP has stays a visitor.',
+      'Forgets the customers by hand, the block and the invitation, and deletes the questions that the visitor asked. An address that the ERP has stays a visitor.',
     params: IdParams,
     handler: (ctx, { params }) => service.deleteVisitor(ctx, params.id),
   }),

@@ -7,6 +7,7 @@ import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
+import { deleteConversationsOf } from '../conversations/visitor-conversations.store.ts';
 import { assertQuota } from '../quotas.ts';
 import { getterOf, listerOf } from '../rows.ts';
 import type { NewVisitor, VisitorPatch } from './visitors.schemas.ts';
@@ -58,5 +59,6 @@ export const deleteVisitor = (ctx: RequestCtx, id: string): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const { email } = await getRow(tx, ctx, id);
     await store.deleteVisitor(tx, ctx.organizationId, id);
+    await deleteConversationsOf(tx, ctx.organizationId, email);
     await writeAudit(tx, ctx, 'portal.delete-visitor', ['portal-visitor', id], { email });
   });

@@ -1,7 +1,7 @@
 // What each request of a visitor needs to know, by one statement: it precedes everything that the request does.
-import type { Ctx } from '../../core/ctx.ts';
+import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { hashSecretToken, secretTokenPattern } from '../../core/secrets/secret-token.ts';
-import type { Tx } from '../../db/transaction.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
 import type { StoredSettings } from './access.schemas.ts';
 import { type ShownBranding, toShownBranding } from './branding.service.ts';
 import { type BrandingRow, findBranding } from './branding.store.ts';
@@ -93,3 +93,13 @@ export async function readPaperContent(tx: Tx, organizationId: string): Promise<
     branding: toShownBranding(await findBranding(tx, organizationId)),
   };
 }
+
+/** Whether the visitor is still signed in by this session. */
+export const isSessionValid = (ctx: TenantCtx, id: string, email: string): Promise<boolean> =>
+  inTransaction(ctx, async (tx) => {
+    const found = await tx('portal_sessions')
+      .where({ organization_id: ctx.organizationId, id, email, viewer_id: null })
+      .whereRaw('ends_at > clock_timestamp()')
+      .first('id');
+    return found !== undefined;
+  });

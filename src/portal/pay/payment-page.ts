@@ -14,8 +14,8 @@ import { recordAddress } from '../record-table.ts';
 import { type At, assertOwnForm } from '../room.ts';
 import { findShown } from '../shown-fields.ts';
 import type { PaymentPage, PaymentsPage, ShownPayment } from '../view-model.ts';
-import { notFoundHere, type Visit } from '../visit.ts';
-import { assertVisitor, payerOf } from './start-payment.ts';
+import { assertVisitor, notFoundHere, type Visit } from '../visit.ts';
+import { payerOf } from './start-payment.ts';
 
 const pageSize = 25;
 

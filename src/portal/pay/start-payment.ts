@@ -11,7 +11,7 @@ import { chooseLanguage } from '../frame.ts';
 import { type At, assertOwnForm, disconnected } from '../room.ts';
 import { visitorAuthor } from '../sign-in.ts';
 import type { Language, PayPage, PayProblem } from '../view-model.ts';
-import type { Visit } from '../visit.ts';
+import { assertVisitor, type Visit } from '../visit.ts';
 import { type Chosen, noProblems, type Payable, type Problems, readPay } from './pay-page.ts';
 import { parseTypedAmount } from './typed-amount.ts';
 
@@ -110,18 +110,6 @@ export const payerOf = ({ req, res, site }: At, { ctx, session }: Visit): PayerC
     principal: { ...principal, reads: { unmasked: false } },
   };
 };
-
-const notForViewers = (): AppError =>
-  new AppError('FORBIDDEN', 'Only the visitor can pay', {
-    details: [
-      { path: '', code: 'view_as_only_reads', message: 'What a visitor would see can be looked at only' },
-    ],
-  });
-
-/** Throws 403 for a member who sees the portal as a visitor would. */
-export function assertVisitor({ session }: Visit): void {
-  if (session.viewer_id !== null) throw notForViewers();
-}
 
 type Started = { readonly page: PayPage; readonly status: number } | { readonly seeOther: string };
 

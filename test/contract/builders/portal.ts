@@ -17,6 +17,12 @@ const noThingMapping = ({ sql, organization }: Fixture) =>
 const ofMapping = byId((fixture) =>
   insertRow(fixture, 'portal_field_mappings', { record_type: `gone ${fixture.next()}`, fields: '[]' }),
 );
+async function makeAgent(fixture: Fixture): Promise<string> {
+  const version = `v${9_000 + fixture.next()}`;
+  await insertRow(fixture, 'api_schemas', { version, created_by: createId() });
+  return insertRow(fixture, 'agents', { name: `Of ${version}`, model: 'offline', api_version: version });
+}
+
 /** The portal's settings, whose document is held by another process. */
 async function beingPrepared(fixture: Fixture): Promise<void> {
   const { organization, sql } = fixture;
@@ -126,9 +132,11 @@ export const portalBuilders: BuilderGroup = {
   builders: {
     getPortalAccess: { build: () => ({}) },
     putPortalAccess: {
-      build: () => ({ body: { enabled: false, people: [], records: [] } }),
+      build: async (fixture) => ({
+        body: { enabled: false, people: [], records: [], agentId: await makeAgent(fixture) },
+      }),
       // What enabled settings must name is tested with those that do.
-      fields: { 'body.enabled': fc.constant(false), 'body.revision': asBuilt },
+      fields: { 'body.enabled': fc.constant(false), 'body.revision': asBuilt, 'body.agentId': asBuilt },
     },
     cancelPortalPreparation: {
       build: async (fixture) => {

@@ -157,6 +157,18 @@ function listAccountPages(text: string): Page[] {
       downloads: { csv: address(text), pdf: address(text) },
     },
     {
+      ...{ kind: 'ask', address: address(text), events: null, typed: text, maxLength: 2000, left: 3 },
+      turns: [
+        { ...{ failure: null, isRunning: false }, html: '<p>An <em>answer</em>.</p>' },
+        { ...{ failure: 'failed' as const, isRunning: false }, html: '' },
+      ].map((turn) => ({
+        ...{ ...turn, question: text, askedAt: instant },
+        sources: [{ label: text, href: address(text) }],
+      })),
+      problem: { code: 'limit', at: instant },
+      canAsk: true,
+    },
+    {
       kind: 'profile',
       asOf: null,
       mails: { offered: ['invoice', 'due'], kinds: ['due'], dueDays: 3, withPdf: true },

@@ -124,14 +124,36 @@ const payForm = (() => {
 })();
 
 (() => {
-  /** The page of a payment loads itself again when it has changed; now and then where events don't arrive. */
-  addEventListener('DOMContentLoaded', () => {
-    const followed = document.querySelector('[data-events]');
-    if (followed === null) return;
+  /** Of the page as it is now, the part that changes takes the place of the one that is shown. */
+  const replacePart = async (followed) => {
+    const answer = await fetch(location.pathname, { headers: { Accept: 'text/html' } });
+    const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const part = page.querySelector('[data-replaces]');
+    if (!answer.ok || part === null) return location.reload();
+    followed.replaceChildren(...part.childNodes);
+    if (part.dataset.events === undefined) {
+      delete followed.dataset.events;
+      return;
+    }
+    followed.dataset.events = part.dataset.events;
+    follow(followed);
+  };
+
+  /** What the page follows is loaded again when it has changed; now and then where events don't arrive. */
+  const follow = (followed) => {
     const events = new EventSource(followed.dataset.events);
-    events.addEventListener('changed', () => location.reload());
+    events.addEventListener('changed', () => {
+      events.close();
+      if (followed.dataset.replaces === undefined) location.reload();
+      else replacePart(followed).catch(() => setTimeout(() => location.reload(), 5_000));
+    });
     events.addEventListener('error', () => {
       if (events.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 15_000);
     });
+  };
+
+  addEventListener('DOMContentLoaded', () => {
+    const followed = document.querySelector('[data-events]');
+    if (followed !== null) follow(followed);
   });
 })();

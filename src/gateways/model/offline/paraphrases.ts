@@ -23,6 +23,12 @@ const table: readonly (readonly [pattern: string, question: string])[] = [
     `how much (?:money )?(?:is|are)(?: still)? (?<state>${state})${rest}`,
     'sum {due} of $<state> {many}$<rest>',
   ],
+  [
+    '(?:what|which)(?: (?:is|are))(?: still)? (?:open|unpaid|outstanding|due|to pay|left to pay)',
+    'show unpaid {many}',
+  ],
+  ['(?:what|which)(?: (?:is|are))(?: still)? (?:overdue|past due)', 'show overdue {many}'],
+  ['how much (?:is|are)(?: still)? (?:open|due|to pay|left to pay)', 'sum {due} of unpaid {many}'],
   [`how much (?:(?:is|are)(?: still)? owed|(?:does|do) (?:{party}) owe)`, 'sum {due} of unpaid {many}'],
   [`(?:how much|what)(?: money)? (?:does|do) ${who}(?: still)? owe`, owedBy],
   [`what is (?:open |outstanding )?balance (?:of|for) ${who}`, owedBy],
@@ -66,8 +72,8 @@ const table: readonly (readonly [pattern: string, question: string])[] = [
 /** Each way to ask about invoices in the words of the forms; none for other resources. */
 export function paraphrases(text: string, resource: Resource): readonly string[] {
   const { one, many, main, debt, party } = resource;
-  if (!/^(?:(?:sales|customer) )?invoice$/.test(one) || party === undefined) return [];
-  const name = party.field.words;
+  if (!/^(?:(?:sales|customer) )?invoice$/.test(one)) return [];
+  const name = party?.field.words;
   const known: Readonly<Record<string, string | undefined>> = {
     one,
     many,
@@ -76,7 +82,8 @@ export function paraphrases(text: string, resource: Resource): readonly string[]
     total: main.number?.words,
   };
   return table.flatMap(([pattern, question]) => {
-    const match = compile(`^${pattern.replaceAll('{party}', party.nouns)}$`, resource).exec(text);
+    if (party === undefined && pattern.includes('{party}')) return [];
+    const match = compile(`^${pattern.replaceAll('{party}', party?.nouns ?? '')}$`, resource).exec(text);
     const needed = [...question.matchAll(/\{(\w+)\}/g)].map(([, key = '']) => known[key]);
     if (match === null || needed.includes(undefined)) return [];
     return [

@@ -1,6 +1,7 @@
 // The whole document: its head, what surrounds every page, and the page itself.
 import type { ComponentChildren } from 'preact';
 import type { Page } from '../../../../src/portal/view-model.ts';
+import { Ask } from '../pages/ask.tsx';
 import { ChooseCustomer } from '../pages/choose-customer.tsx';
 import { Configured } from '../pages/configured.tsx';
 import { Home } from '../pages/home.tsx';
@@ -45,6 +46,8 @@ const Content = ({ page }: { page: Page }): ComponentChildren => {
       return <Payments page={page} />;
     case 'statement':
       return <Statement page={page} />;
+    case 'ask':
+      return <Ask page={page} />;
     case 'profile':
       return <Profile page={page} />;
     case 'problem':
@@ -79,6 +82,8 @@ function pageTitle(page: Page, view: View): string {
       return view.text('own.payments');
     case 'statement':
       return view.text('own.statement');
+    case 'ask':
+      return view.text('own.ask');
     case 'profile':
       return view.text('own.profile');
     case 'problem':
@@ -98,15 +103,17 @@ function pageTitle(page: Page, view: View): string {
 
 /**
  * To the provider's page, which a form must not lead to by itself: the page's own address is all that it may be sent
- * to. Without scripts a page that follows a payment loads itself again.
+ * to. Without scripts a page that follows a payment or an answer loads itself again.
  */
 const Refresh = ({ page }: { page: Page }) => {
-  if (page.kind !== 'payment') return null;
-  if (page.isBegun && page.url !== null) return <meta http-equiv="refresh" content={`0;url=${page.url}`} />;
-  if (page.events === null || (page.url !== null && !page.isBack)) return null;
+  if (page.kind !== 'payment' && page.kind !== 'ask') return null;
+  if (page.kind === 'payment' && page.isBegun && page.url !== null)
+    return <meta http-equiv="refresh" content={`0;url=${page.url}`} />;
+  if (page.events === null) return null;
+  if (page.kind === 'payment' && page.url !== null && !page.isBack) return null;
   return (
     <noscript>
-      <meta http-equiv="refresh" content="10" />
+      <meta http-equiv="refresh" content={page.kind === 'ask' ? '3' : '10'} />
     </noscript>
   );
 };

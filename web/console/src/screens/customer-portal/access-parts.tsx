@@ -3,6 +3,8 @@ import type { ApiError } from '../../api.ts';
 import { findProblem } from '../../parts/field-problems.ts';
 import { Check, Checks, Field, Select } from '../../parts/form.tsx';
 import { Section } from '../../parts/page.tsx';
+import { useGet } from '../../query.ts';
+import { may } from '../../session.ts';
 import { type Access, useAccess } from './data.ts';
 import { PeopleEntry, RecordsEntry } from './entries.tsx';
 import { AddEntry } from './entry-card.tsx';
@@ -164,6 +166,41 @@ export function Statements({ settings, onChange }: Omit<PartProps, 'error'>) {
           })
         }
       />
+    </Section>
+  );
+}
+
+/** Which agent answers visitors, and how often. */
+export function Asking({ settings, error, onChange }: PartProps) {
+  const { agentId, visitorQuestionsPerDay: perDay } = settings;
+  const listed = useGet(may('agent:read') ? '/agents' : null, { query: { pageSize: 100 } }).data?.data ?? [];
+  const agents = listed.map(({ id, name, apiVersion }) => [id, `${name} (${apiVersion})`] as const);
+  const isListed = agentId === null || agents.some(([id]) => id === agentId);
+  return (
+    <Section title="Questions">
+      <div class="stack">
+        <Select
+          label="Agent that answers visitors"
+          hint="About the records of their customer alone. Its version must declare the field with the customer as scopable, for every record type shown here."
+          value={agentId ?? ''}
+          problem={findProblem(error, 'agentId')}
+          options={[['', 'None'], ...agents, ...(isListed ? [] : [[agentId, 'Another agent'] as const])]}
+          onChange={(value) => onChange({ ...settings, agentId: value === '' ? null : value })}
+        />
+        {agentId !== null && (
+          <Field
+            label="Questions of a visitor on a day"
+            type="number"
+            hint="1 to 200. Answers use the agent credits of your organization."
+            required
+            value={Number.isNaN(perDay) ? '' : String(perDay)}
+            problem={findProblem(error, 'visitorQuestionsPerDay')}
+            onChange={(value) =>
+              onChange({ ...settings, visitorQuestionsPerDay: Number.parseInt(value, 10) })
+            }
+          />
+        )}
+      </div>
     </Section>
   );
 }

@@ -13,7 +13,7 @@ import { base, query } from '../../router.ts';
 import { may } from '../../session.ts';
 import { portalStates } from '../../states.ts';
 import '../../styles/customer-portal.css';
-import { SignIn, Statements, What, Whom } from './access-parts.tsx';
+import { Asking, SignIn, Statements, What, Whom } from './access-parts.tsx';
 import { type Access as AccessData, accessPath, useAccess } from './data.ts';
 import { Preparation } from './preparation.tsx';
 import { ProviderSection } from './provider.tsx';
@@ -78,6 +78,7 @@ function AccessForm({ access }: { access: AccessData }) {
       <Whom {...part} />
       <What {...part} />
       <Statements {...part} />
+      <Asking {...part} />
       <SignIn {...part} />
       <NewerRevision
         newer={revised.newer}

@@ -10,6 +10,8 @@ export type Settings = Pick<
   | 'unusedRoles'
   | 'includeChildren'
   | 'publicApi'
+  | 'agentId'
+  | 'visitorQuestionsPerDay'
   | 'signInLifetimeDays'
   | 'languages'
   | 'defaultLanguage'
@@ -21,6 +23,8 @@ export const toSettings = ({
   unusedRoles,
   includeChildren,
   publicApi,
+  agentId,
+  visitorQuestionsPerDay,
   signInLifetimeDays,
   languages,
   defaultLanguage,
@@ -30,6 +34,8 @@ export const toSettings = ({
   unusedRoles,
   includeChildren,
   publicApi,
+  agentId,
+  visitorQuestionsPerDay,
   signInLifetimeDays,
   languages,
   defaultLanguage,
@@ -65,5 +71,6 @@ export const listPaths = ({ people, records }: Settings): string[] => [
       (name) => `records[${index}].${name}`,
     ),
   ),
-  ...['people', 'records', 'signInLifetimeDays', 'languages', 'defaultLanguage'],
+  ...['people', 'records', 'agentId', 'visitorQuestionsPerDay'],
+  ...['signInLifetimeDays', 'languages', 'defaultLanguage'],
 ];
