@@ -256,7 +256,7 @@ async function setUp({ service, account, known, progress, syncsAll, hasBooks }: 
   const agentId = await ensureAgent(ctx, call, version);
   progress.startStep('Opening the portal of its customers');
   await restoreBudget(ctx, keys);
-  await enablePortal(ctx, keys.tenantId, { call, hasBooks });
+  await enablePortal(ctx, keys.tenantId, { call, hasBooks, agentId });
   const customerToken = await mintCustomerToken({ url: localUrl, ...keys, version });
   const restore = () => restoreBudget(ctx, keys);
   if (syncsAll) await syncEveryRecordType({ ctx, organizationId: keys.tenantId, call, progress }, restore);

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Ctx } from '../src/core/ctx.ts';
 import { inTransaction } from '../src/db/transaction.ts';
 import { hasJournalLines, journalEntry, journalLines } from './journal-lines.ts';
-import type { ManagementCall } from './management-client.ts';
+import { ManagementApiError, type ManagementCall } from './management-client.ts';
 import { pollUntil } from './poll-until.ts';
 import { portalRecordTypes } from './schema.ts';
 
@@ -92,27 +92,36 @@ async function publishHelp(call: ManagementCall): Promise<void> {
 
 type Preparing = { readonly status: string; readonly publication: { readonly status: string } | null };
 
+type Given = {
+  readonly call: ManagementCall;
+  readonly hasBooks: boolean;
+  /** The agent that answers visitors, where its version fits. */
+  readonly agentId: string | null;
+};
+
 /** As an earlier version of the demo enabled it: no one changed it since, and it shows no payments. */
 const isEarlier = ({ revision, records }: z.output<typeof Access>): boolean =>
   revision === 1 && !records.some(({ recordType }) => recordType === 'customerPayment');
 
-async function putAccess(call: ManagementCall, access: z.output<typeof Access>, hasBooks: boolean) {
+/** People publish their own versions: where the agent's doesn't fit, the portal has none. */
+async function putAccess({ call, hasBooks, agentId }: Given, access: z.output<typeof Access>): Promise<void> {
   const { people, records } = access.proposed;
   const journals = hasBooks && (await hasJournalLines(call)) ? [journalEntry] : [];
   const { revision } = access;
-  await call('PUT', '/portal/access', z.unknown(), {
-    ...{ enabled: true, people, records: [...records, ...journals], revision },
+  const settings = { enabled: true, people, records: [...records, ...journals], revision };
+  await call('PUT', '/portal/access', z.unknown(), { ...settings, agentId }).catch((error: unknown) => {
+    if (!(error instanceof ManagementApiError) || !error.detailCodes.includes('not_scopable')) throw error;
+    return call('PUT', '/portal/access', z.unknown(), settings);
   });
 }
-
-type Given = { readonly call: ManagementCall; readonly hasBooks: boolean };
 
 /** Leaves a portal alone that someone changed. Rejects when it can't be enabled. */
 export async function enablePortal(
   { clock, db }: Pick<Ctx, 'clock' | 'db'>,
   organizationId: string,
-  { call, hasBooks }: Given,
+  given: Given,
 ): Promise<void> {
+  const { call, hasBooks } = given;
   const access = await call('GET', '/portal/access', Access);
   const isNew = access.revision === 0 || (hasBooks && isEarlier(access));
   if (!isNew && access.status !== 'preparing') return;
@@ -120,7 +129,7 @@ export async function enablePortal(
   for (const recordType of Object.keys(labels).filter((name) => hasBooks || !isOfBooks(name)))
     if (!mapped.some((one) => one.recordType === recordType)) await createMapping(call, recordType);
   await publishHelp(call);
-  if (isNew) await putAccess(call, access, hasBooks);
+  if (isNew) await putAccess(given, access);
   await pollUntil(clock, async () => {
     const row = await inTransaction({ db, organizationId }, (tx) =>
       tx('api_schemas')

@@ -24,6 +24,7 @@ const invoices = {
     field('total', 'foreigntotal', "Total in the invoice's currency, with tax"),
     field('tax', 'taxtotal', 'Tax in the total; null where there is none'),
     field('amountDue', 'foreignamountunpaid', 'What is still to be paid'),
+    { ...field('isPosted', 'posting', 'False until it is posted to the ledger'), scopable: true },
     field('modifiedAt', 'lastmodifieddate', 'When the ERP last changed it'),
     {
       ...field(

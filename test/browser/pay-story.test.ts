@@ -283,7 +283,7 @@ describe('a visitor of the portal', () => {
 
   beforeAll(async () => {
     const portalCall = createManagementClient(origin, key);
-    await enablePortal(database.ctx, tenant, { call: portalCall, hasBooks: false });
+    await enablePortal(database.ctx, tenant, { call: portalCall, hasBooks: false, agentId: null });
     const open = await readInvoices('amountDue_gt=5&customerId_null=false&pageSize=100');
     const owing = Map.groupBy(open, ({ customerId }) => customerId);
     const [customer] = [...owing].sort(([, one], [, other]) => other.length - one.length)[0] ?? [];
