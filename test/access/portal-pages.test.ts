@@ -3,6 +3,7 @@
 // in every field that is found again in any text and belongs to one customer. The model reads no setting, and a
 // model that is wrong in one record must disagree.
 import { beforeAll, expect, it } from 'vitest';
+import { readPdf, textsOf } from '../pdf/read-pdf.ts';
 import { customerTypes, loadCompany, type Row, settings } from '../portal/company.ts';
 import { asOwner, switchOn } from '../portal/served-portal.ts';
 import { openBrowser, type VisitorBrowser } from '../portal/visiting.ts';
@@ -65,6 +66,7 @@ const ownerOf = new Map([
 ]);
 const model: Model = { ownerOf, records: invoices };
 
+const unusedRoles = ['credit', 'payment', 'refund', 'journal'];
 type Site = { readonly viewId: string };
 let site: Site;
 let includeChildren = false;
@@ -99,7 +101,7 @@ beforeAll(async () => {
     .body;
   await owner.api('post', `/portal/pages/${id}/publish`, { revision });
   site = { viewId };
-  await switchOn(owner);
+  await switchOn(owner, { unusedRoles });
 });
 
 type Visitor = {
@@ -171,6 +173,17 @@ const kinds: readonly ((visitor: Visitor, own: readonly Invoice[]) => Check)[] =
   },
   (_, own) => ({ path: `/views/${site.viewId}`, wanted: own.filter(({ unpaid }) => unpaid > 0) }),
   (_, own) => ({ path: '/pages/open', wanted: own }),
+  (_, own) => {
+    const [from = '', to = ''] = [days(), days()].sort();
+    const form = random.pick(['', '.csv', '.pdf']);
+    const wanted = own.filter(({ trandate }) => String(trandate) >= from && String(trandate) <= to);
+    return { path: `/statement${form}?from=${from}&to=${to}`, wanted };
+  },
+  (_, own) => {
+    const one = random.chance(0.5) ? random.pick(invoices) : (own[0] ?? random.pick(invoices));
+    const isOwn = own.includes(one);
+    return { path: `/records/invoice/${one.id}.pdf`, wanted: isOwn ? [one] : [], status: isOwn ? 200 : 404 };
+  },
 ];
 
 /** What is wrong with a response, in the judgement of a model. */
@@ -179,7 +192,10 @@ async function judge(
   visitor: Visitor,
 ): Promise<{ problems: string[]; judged: Check & { text: string } }> {
   const check = random.pick(kinds)(visitor, ofFamily(by, visitor));
-  const { status, text } = await visitor.browser.get(check.path);
+  const answer = await visitor.browser.get(check.path);
+  const { status } = answer;
+  const isPdf = answer.headers['content-type'] === 'application/pdf';
+  const text = isPdf ? textsOf(await readPdf(answer.body)).join(' ') : answer.text;
   const judged = { ...check, text };
   const problems = status === (check.status ?? 200) ? [] : [`${check.path}: ${status}`];
   return { problems: [...problems, ...findLeaks(by, visitor, judged), ...findMissing(judged)], judged };
@@ -219,7 +235,7 @@ it('shows 20 visitors what is theirs in 1,000 pages and files, and nothing else'
   for (let index = 0; index < visitorCount; index += 1) {
     if (index === visitorCount / 2) {
       includeChildren = true;
-      await switchOn(await asOwner(org), { ...settings, includeChildren });
+      await switchOn(await asOwner(org), { ...settings, unusedRoles, includeChildren });
     }
     const visitor = await signIn(index);
     for (let request = 0; request < requestsEach; request += 1) {
