@@ -1,5 +1,6 @@
 // Whether a PNG can be decoded. PDFKit decodes one later, where a failure can't be caught any more.
 import { inflateSync } from 'node:zlib';
+import { listPasses } from '../core/png-passes.ts';
 
 /** Decoding takes memory for every pixel, however small the file. */
 const maxPixels = 4_194_304;
@@ -7,18 +8,6 @@ const signature = '89504e470d0a1a0a';
 /** Samples of a pixel, by colour type. */
 const samples: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
 const highestFilter = 4;
-
-/** First column and row of each pass, and the steps to the next ones (PNG, section 8.2). */
-const wholePicture = [[0, 0, 1, 1]] as const;
-const interlacedPasses = [
-  [0, 0, 8, 8],
-  [4, 0, 8, 8],
-  [0, 4, 4, 8],
-  [2, 0, 4, 4],
-  [0, 2, 2, 4],
-  [1, 0, 2, 2],
-  [0, 1, 1, 2],
-] as const;
 
 /** The header and the compressed pixels; undefined where the chunks don't fit into each other. */
 function readChunks(file: Buffer): { header: Buffer; pixels: Buffer } | undefined {
@@ -47,11 +36,8 @@ export function isDecodable(bytes: Uint8Array): boolean {
   const [bits = 0, colorType = 0, , , interlacing = 0] = header.subarray(8);
   const bitsPerPixel = bits * (samples[colorType] ?? 0);
   if (width * height === 0 || width * height > maxPixels || bitsPerPixel === 0 || bits > 16) return false;
-  const rows = (interlacing === 1 ? interlacedPasses : wholePicture).flatMap(([left, top, right, down]) => {
-    const columns = Math.ceil((width - left) / right);
-    const count = columns > 0 ? Math.max(0, Math.ceil((height - top) / down)) : 0;
-    return Array.from({ length: count }, () => 1 + Math.ceil((columns * bitsPerPixel) / 8));
-  });
+  const passes = listPasses({ width, height, bitsPerPixel, isInterlaced: interlacing === 1 });
+  const rows = passes.flatMap((pass) => Array.from({ length: pass.rows }, () => pass.bytes));
   const length = rows.reduce((sum, row) => sum + row, 0);
   try {
     const decoded = inflateSync(pixels, { maxOutputLength: length });

@@ -1,6 +1,8 @@
 // Reads a PNG file and writes it again: its picture, palette and transparency, and nothing else that the file held.
+
 import { promisify } from 'node:util';
 import { crc32, deflate, inflate } from 'node:zlib';
+import { listPasses } from '../../core/png-passes.ts';
 import { assertDimensions, type Picture, UnreadableLogo } from './logo-picture.ts';
 
 const [pack, unpack] = [promisify(deflate), promisify(inflate)];
@@ -65,27 +67,6 @@ function readHeader({ type, data }: Chunk): Header {
   assertDimensions(width, height);
   const bitsPerPixel = kind.samples * depth;
   return { width, height, colorType, depth, bitsPerPixel, isInterlaced: interlace === 1 };
-}
-
-/** First column and row of each pass, and the steps to the next ones. */
-const adam7 = [
-  [0, 0, 8, 8],
-  [4, 0, 8, 8],
-  [0, 4, 4, 8],
-  [2, 0, 4, 4],
-  [0, 2, 2, 4],
-  [1, 0, 2, 2],
-  [0, 1, 1, 2],
-] as const;
-
-/** Number of rows of each pass, and bytes of each row with that of its filter. */
-function listPasses({ width, height, bitsPerPixel, isInterlaced }: Header) {
-  const passes = isInterlaced ? adam7 : ([[0, 0, 1, 1]] as const);
-  return passes.flatMap(([left, top, across, down]) => {
-    const columns = Math.ceil((width - left) / across);
-    const rows = Math.ceil((height - top) / down);
-    return columns > 0 && rows > 0 ? [{ rows, bytes: 1 + Math.ceil((columns * bitsPerPixel) / 8) }] : [];
-  });
 }
 
 /** Throws for pixels that are more or fewer than the header says, and for a filter that PNG doesn't have. */

@@ -58,7 +58,7 @@ export async function setMailKinds(
 
 type Kept = { readonly orderId: string; readonly kind: MailKind; readonly isMailed: boolean };
 
-/** Notes that no further mail is sent about these records; those about which none was noted before. */
+/** Notes that no further mail is sent about these records. What was noted before stays as it is. */
 export async function noteMailed(
   tx: Tx,
   organizationId: string,

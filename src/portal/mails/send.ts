@@ -37,7 +37,7 @@ const maxDocuments = 100;
 const maxAttached = 10;
 const maxAttachedBytes = 5_000_000;
 
-export const mailsOfVisitors = 'portal-mail';
+const mailsOfVisitors = 'portal-mail';
 
 export type MailRoom = Press & { readonly now: () => Date };
 
