@@ -81,19 +81,22 @@ const withoutMark = (one: Place): NavigationItem => ({ ...one, isCurrent: false 
 
 async function listByDefault(visit: Visit, known: HasRecords): Promise<Place[]> {
   const types = visit.portal.settings.records.map(({ recordType }) => recordType);
-  const [offer, isStated, ...shown] = await Promise.all([
-    findOffer(visit),
-    hasStatement(visit),
-    ...types.map((type) => findHasRecords(visit, known, type)),
-  ]);
+  const shown = await Promise.all(types.map((type) => findHasRecords(visit, known, type)));
   return [
     ...types
       .filter((_, index) => shown[index])
       .map((type) => place(nameType(visit, type), listAddress(visit, type))),
-    ...(offer === undefined ? [] : [place({ own: 'pay' }, `${visit.site.base}/pay`)]),
-    ...(isStated ? [place({ own: 'statement' }, `${visit.site.base}/statement`)] : []),
     ...visit.content.pages.map(({ slug, title }) => place(title, `${visit.site.base}/pages/${slug}`)),
   ];
+}
+
+/** What visitors can do here, besides looking at records. */
+async function listOwn(visit: Visit): Promise<Place[]> {
+  const found = { pay: findOffer(visit), statement: hasStatement(visit), ask: visit.findAgent() };
+  const places = Object.entries(found).map(async ([own, offered]) =>
+    (await offered) ? [place({ own: own as keyof typeof found }, `${visit.site.base}/${own}`)] : [],
+  );
+  return (await Promise.all(places)).flat();
 }
 
 function markCurrent(items: readonly Place[], path: string): NavigationItem[] {
@@ -106,14 +109,13 @@ function markCurrent(items: readonly Place[], path: string): NavigationItem[] {
 /** `path` is that of the page. */
 export async function listPlaces(visit: Visit, known: HasRecords, path: string): Promise<NavigationItem[]> {
   const { sidebar } = visit.content;
-  const [own, agent] = await Promise.all([
+  const [chosen, own] = await Promise.all([
     sidebar.length === 0 ? listByDefault(visit, known) : toPlaces(visit, known, sidebar),
-    visit.findAgent(),
+    listOwn(visit),
   ]);
-  const ask = agent === undefined ? [] : [place({ own: 'ask' }, `${visit.site.base}/ask`)];
   const home = {
     ...place({ own: 'home' }, `${visit.site.base}/`),
     isCurrent: path === `${visit.site.base}/`,
   };
-  return [home, ...markCurrent([...own, ...ask], path)];
+  return [home, ...markCurrent([...chosen, ...own], path)];
 }

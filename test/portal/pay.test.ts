@@ -57,7 +57,7 @@ it('pays several invoices, one in part; the receipt comes by mail, and the ERP g
   expect(await textOf(ann, '/pay')).toContain(`INV-${first} 15 Jan 2026`);
   const started = await start(ann, { [first]: '40', [second]: null });
   expect(await textOf(ann, started.path)).toContain(
-    'Payment of £65.50 Not paid yet Nothing has been charged',
+    'Payment of £65.50 Not confirmed yet The payment provider hasn’t confirmed a payment.',
   );
   await fixture.settle(started);
   const [said, again] = [await textOf(ann, started.path), await textOf(bob, '/payments')];
@@ -181,6 +181,13 @@ describe('the form', () => {
       expect.stringContaining('Payments can’t be started at the moment.'),
     ]);
   });
+});
+
+it('is in the navigation, after what a sidebar names', async () => {
+  const items = [{ label: 'Help', kind: 'link', target: 'https://aster.example/help' }];
+  await fixture.call('put', '/portal/sidebar', { items });
+  onTestFinished(() => fixture.call('put', '/portal/sidebar', { items: [] }));
+  await until(async () => / Overview Help \(another website\) Pay /.test(await textOf(ann, '/')));
 });
 
 it('an invoice that is beyond the first 200 can be paid from its own page', async () => {

@@ -22,7 +22,8 @@ const customers = [
   { id: 1, name: 'Aster', email: 'Ann@aster.example, bob@aster.example', isinactive: false },
   { id: 2, name: 'Briar', email: 'eve@briar.example', isinactive: false },
 ];
-const records = settings.records.map((shown) => ({
+/** How the portal shows the account's invoices. */
+export const records = settings.records.map((shown) => ({
   ...shown,
   fields: {
     ...{ number: 'tranid', date: 'trandate', dueDate: 'duedate', amount: 'foreigntotal' },

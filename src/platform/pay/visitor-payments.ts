@@ -183,11 +183,12 @@ export const getPaidVisit = (ctx: TenantCtx, id: string) =>
     );
   });
 
-/** Has the provider asked now: the payer comes back from its page, and its event may be late or lost. */
+/** Has the provider asked now, once a payer can have been there: its event may be late or lost. */
 export const checkVisitorPayment = (ctx: TenantCtx, customers: readonly string[], id: string) =>
   inTransaction(ctx, async (tx) => {
-    const { account_id: accountId } = await findOwn(tx, ctx, customers, id);
-    await enqueueTask(tx, ctx.organizationId, { accountId, kind: 'payment', subject: id });
+    const { account_id: accountId, session_id: sessionId } = await findOwn(tx, ctx, customers, id);
+    if (sessionId !== null)
+      await enqueueTask(tx, ctx.organizationId, { accountId, kind: 'payment', subject: id });
   });
 
 /**

@@ -68,11 +68,11 @@ export async function readPayment(visit: Visit, req: Request): Promise<PaymentPa
   const id = idOf(req);
   const { ctx, family, site, session } = visit;
   const payment = await getVisitorPayment(ctx, family, id);
-  if (isOpen(payment.status) && req.query['back'] !== undefined) await checkVisitorPayment(ctx, family, id);
   const shown = toShown(visit, payment);
   const isOwn = session.viewer_id === null;
   // Its browser leaves at once.
   const isBegun = isOwn && payment.url !== null && req.query['begin'] !== undefined;
+  if (isOpen(payment.status) && !isBegun) await checkVisitorPayment(ctx, family, id);
   return {
     kind: 'payment',
     payment: shown,

@@ -225,6 +225,8 @@ export async function openPayFixture(database?: TestDatabase) {
       });
       return restarting;
     },
+    /** The background work of this process ends; that of other processes goes on. */
+    stopWorking,
     /** Runs all waiting tasks now, without polling Stripe for all changes. */
     work: () => work(),
     /** Runs tasks until none is left. */

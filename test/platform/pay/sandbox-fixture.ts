@@ -109,7 +109,7 @@ function createDesk(
       await sql((tx) =>
         tx('jobs')
           .whereRaw("kind = 'pay_tasks' and payload ->> 'subject' = any(?)", [[...subjects]])
-          .update({ due_at: new Date(0) }),
+          .update({ due_at: new Date(0), requests: tx.raw('requests + 1') }),
       );
       await processDueChanges(ctx, never);
       await payWork.waitUntilIdle();
