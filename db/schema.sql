@@ -1931,6 +1931,111 @@ create policy own_organization on warehouse_sizes for all to public using (organ
 create policy owner_sees_all on warehouse_sizes for all to portal_owner using (true);
 grant delete, insert, select, update on warehouse_sizes to portal_service;
 
+-- Each attempt to send a message: the status and the beginning of the answer, or why there was none.
+create table webhook_attempts (
+  id uuid not null,
+  organization_id uuid not null,
+  message_id uuid not null,
+  number integer not null,
+  reason text not null,
+  started_at timestamp with time zone not null,
+  duration_ms integer not null,
+  status smallint,
+  error text,
+  response text,
+  constraint webhook_attempts_pkey PRIMARY KEY (id),
+  constraint known_reason CHECK (reason = ANY (ARRAY['event', 'retry', 'replay', 'test'])),
+  constraint webhook_attempts_organization_id_message_id_fkey FOREIGN KEY (organization_id, message_id) REFERENCES webhook_messages(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_attempts_message_id_number_idx ON webhook_attempts USING btree (message_id, number);
+alter table webhook_attempts enable row level security;
+alter table webhook_attempts force row level security;
+create policy own_organization on webhook_attempts for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on webhook_attempts for all to portal_owner using (true);
+grant delete, insert, select, update on webhook_attempts to portal_service;
+
+-- Where events are sent. An enabled one has a job of the kind webhooks while there is something to send, or always when it follows records. failures: attempts in a row that failed; until waits_until nothing is sent. secret: encrypted, a symmetric secret or a private key.
+create table webhook_endpoints (
+  id uuid not null,
+  organization_id uuid not null,
+  url text not null,
+  description text not null,
+  events text[] not null,
+  version text,
+  resources text[] not null,
+  api_key_id uuid not null,
+  include text not null,
+  signature text not null,
+  secret text not null,
+  previous_secret text,
+  previous_secret_ends_at timestamp with time zone,
+  enabled boolean not null,
+  disabled_reason text,
+  failures integer default 0 not null,
+  failing_since timestamp with time zone,
+  waits_until timestamp with time zone,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  updated_at timestamp with time zone default clock_timestamp() not null,
+  constraint webhook_endpoints_pkey PRIMARY KEY (id),
+  constraint webhook_endpoints_organization_id_id_key UNIQUE (organization_id, id),
+  constraint known_include CHECK (include = ANY (ARRAY['none', 'records'])),
+  constraint known_reason CHECK (disabled_reason = ANY (ARRAY['failing', 'gone', 'key_ended'])),
+  constraint known_signature CHECK (signature = ANY (ARRAY['v1', 'v1a'])),
+  constraint webhook_endpoints_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
+  constraint webhook_endpoints_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX webhook_endpoints_api_key_id_idx ON webhook_endpoints USING btree (api_key_id);
+alter table webhook_endpoints enable row level security;
+alter table webhook_endpoints force row level security;
+create policy own_organization on webhook_endpoints for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on webhook_endpoints for all to portal_owner using (true);
+grant delete, insert, select, update on webhook_endpoints to portal_service;
+
+-- Events for one endpoint; the id is what receivers know a message by. Of changed records, resource is set, since is where the message begins, and next_since what the endpoint knows once it is delivered.
+create table webhook_messages (
+  id uuid not null,
+  organization_id uuid not null,
+  endpoint_id uuid not null,
+  type text not null,
+  data jsonb not null,
+  resource text,
+  since text,
+  next_since text,
+  status text not null,
+  attempts integer default 0 not null,
+  due_at timestamp with time zone not null,
+  created_at timestamp with time zone not null,
+  ended_at timestamp with time zone,
+  constraint webhook_messages_pkey PRIMARY KEY (id),
+  constraint webhook_messages_organization_id_id_key UNIQUE (organization_id, id),
+  constraint known_status CHECK (status = ANY (ARRAY['waiting', 'delivered', 'failed', 'superseded'])),
+  constraint webhook_messages_organization_id_endpoint_id_fkey FOREIGN KEY (organization_id, endpoint_id) REFERENCES webhook_endpoints(organization_id, id) ON DELETE CASCADE
+);
+CREATE UNIQUE INDEX one_waiting_per_resource ON webhook_messages USING btree (endpoint_id, resource) WHERE status = 'waiting' AND resource IS NOT NULL;
+CREATE INDEX webhook_messages_created_at_idx ON webhook_messages USING btree (created_at);
+CREATE INDEX webhook_messages_endpoint_id_due_at_idx ON webhook_messages USING btree (endpoint_id, due_at) WHERE status = 'waiting';
+CREATE INDEX webhook_messages_organization_id_endpoint_id_created_at_id_idx ON webhook_messages USING btree (organization_id, endpoint_id, created_at, id);
+alter table webhook_messages enable row level security;
+alter table webhook_messages force row level security;
+create policy own_organization on webhook_messages for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on webhook_messages for all to portal_owner using (true);
+grant delete, insert, select, update on webhook_messages to portal_service;
+
+-- What an endpoint knows of a resource: since is the token of the change feed after which nothing was delivered. Null: nothing was.
+create table webhook_positions (
+  organization_id uuid not null,
+  endpoint_id uuid not null,
+  resource text not null,
+  since text,
+  constraint webhook_positions_pkey PRIMARY KEY (endpoint_id, resource),
+  constraint webhook_positions_organization_id_endpoint_id_fkey FOREIGN KEY (organization_id, endpoint_id) REFERENCES webhook_endpoints(organization_id, id) ON DELETE CASCADE
+);
+alter table webhook_positions enable row level security;
+alter table webhook_positions force row level security;
+create policy own_organization on webhook_positions for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on webhook_positions for all to portal_owner using (true);
+grant delete, insert, select, update on webhook_positions to portal_service;
+
 -- ===== Functions: their definitions are in db/functions, one file each =====
 
 -- add_api_key_usage(counted jsonb) returns void  [security definer]

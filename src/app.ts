@@ -53,6 +53,7 @@ import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
 import { startWriteBack } from './platform/pay/write-back/worker.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
+import { startWebhooks } from './platform/webhooks/deliver.ts';
 import {
   createPortal,
   findSite,
@@ -241,7 +242,7 @@ async function prune(ctx: Ctx, stopping: AbortSignal): Promise<void> {
  * Starts the background workers: due syncs and subscriptions, queued mail, pending domains, expiring
  * certificates, ended secrets of transferred API keys, publications, agent checks and messages that a stopped
  * process left unfinished, polling of payment providers, write-back of payments to ERPs, hourly cleanup,
- * upgrades of warehouses that an older version made, and deletions that were interrupted.
+ * upgrades of warehouses that an older version made, deletions that were interrupted, and messages to webhooks.
  */
 export async function startBackground(
   base: Ctx,
@@ -250,18 +251,6 @@ export async function startBackground(
 ): Promise<Background> {
   const ctx: ReadingCtx = { ...base, reads };
   const scheduler = startScheduler(ctx);
-  const publications = startPublicationWorker(ctx);
-  const mailSender = startMailSender(ctx);
-  const publicationWork = { stop: () => ctx.work.stop('publications') };
-  const codeMails = { stop: () => ctx.work.stop('code-mails') };
-  const portalFigures = { stop: () => ctx.work.stop('portal-figures') };
-  const domainChecks = startDomainChecks(ctx);
-  const certificates = startCertificateWatch(ctx);
-  const secretEnds = startSecretEndReports(ctx);
-  const agents = startAgentWork(ctx);
-  const subscriptions = startSubscriptions(ctx);
-  const pay = [startPayWork(ctx), startWriteBack(ctx), startWriteBackAlerts(ctx), startSandboxWork(ctx)];
-  const portalMails = [startReceipts(ctx), startOrderedMails(ctx, now)];
   const pruning = startRecurring(
     pruneEveryMs,
     (stopping) => prune(ctx, stopping),
@@ -274,26 +263,16 @@ export async function startBackground(
     (error) => ctx.log.warn({ err: error }, 'work of an earlier version could not be adopted'),
   );
   void adoption.tick();
-  const upgrades = startWarehouseUpgrades(ctx);
-  const deletions = startDeletions(ctx);
+  const tracked = (['publications', 'code-mails', 'portal-figures'] as const).map((kind) => ({
+    stop: () => ctx.work.stop(kind),
+  }));
   const all = [
-    scheduler,
-    publications,
-    publicationWork,
-    subscriptions,
-    mailSender,
-    codeMails,
-    portalFigures,
-    domainChecks,
-    certificates,
-    secretEnds,
-    agents,
-    ...pay,
-    ...portalMails,
-    pruning,
-    adoption,
-    upgrades,
-    deletions,
+    ...[scheduler, pruning, adoption, ...tracked],
+    ...[startPublicationWorker(ctx), startSubscriptions(ctx), startMailSender(ctx), startDomainChecks(ctx)],
+    ...[startCertificateWatch(ctx), startSecretEndReports(ctx), startAgentWork(ctx)],
+    ...[startPayWork(ctx), startWriteBack(ctx), startWriteBackAlerts(ctx), startSandboxWork(ctx)],
+    ...[startReceipts(ctx), startOrderedMails(ctx, now), startWebhooks(ctx)],
+    ...[startWarehouseUpgrades(ctx), startDeletions(ctx)],
   ];
   return {
     scheduler,

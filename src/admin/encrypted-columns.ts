@@ -7,6 +7,7 @@ import { tokenSigningKeyBinding } from '../identity/record-token.store.ts';
 import { attachmentBinding, mailBinding } from '../mail/index.ts';
 import { payAccountBinding } from '../platform/pay/provider/accounts.ts';
 import { signInBinding } from '../platform/portal/sign-in.service.ts';
+import { webhookBinding } from '../platform/webhooks/secrets.ts';
 import { maskSecretBinding } from '../public/version/mask-secret.ts';
 import { secretBinding } from '../sync/index.ts';
 
@@ -67,6 +68,14 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
     bindTo: ({ organization_id: organizationId, kid }) =>
       tokenSigningKeyBinding(String(organizationId), String(kid)),
   },
+  ...['secret', 'previous_secret'].map((column) => ({
+    table: 'webhook_endpoints',
+    column,
+    key: ['id'],
+    batch: 100,
+    bindTo: ({ organization_id: organizationId, id }: Readonly<Record<string, string | number>>) =>
+      webhookBinding(String(organizationId), String(id)),
+  })),
   {
     table: 'sandbox_payments',
     column: 'token',

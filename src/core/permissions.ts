@@ -15,6 +15,7 @@ const catalogue = {
   netsuite: { label: 'the ERP connection and its metadata', actions: ['read', 'update', 'delete'] },
   sync: { label: 'sync configurations and runs', actions: [...crud, 'approve-deletions'] },
   'api-key': { label: 'API keys', actions: crud },
+  webhook: { label: 'webhooks', actions: crud },
   'api-schema': { label: 'API schema versions', actions: [...crud, 'publish', 'retire'] },
   view: { label: 'views', actions: crud },
   subscription: { label: 'subscriptions', actions: crud },

@@ -16,7 +16,8 @@ export type JobKind =
   | 'receipts'
   | 'sandbox_events'
   | 'subscription_slots'
-  | 'sync_runs';
+  | 'sync_runs'
+  | 'webhooks';
 
 export type JobKey = { readonly kind: JobKind; readonly organizationId: string; readonly key: string };
 

@@ -79,6 +79,15 @@ const sentences = {
     'api-key.mint-tokens': 'issued tokens{ of the API key }',
     'api-key.revoke-tokens': 'revoked tokens{ of the API key }',
   },
+  webhooks: {
+    'webhook.create': 'created the webhook{ }',
+    'webhook.update': 'changed the webhook{ }',
+    'webhook.delete': 'deleted the webhook{ }',
+    'webhook.rotate': 'rotated the secret of the webhook{ }',
+    'webhook.test': 'sent a test to the webhook{ }',
+    'webhook.replay': 'sent deliveries of the webhook{ } again',
+    'webhook.disable': 'switched off the webhook{ }',
+  },
   views: {
     'view.create': 'created the view{ }',
     'view.update': 'changed the view{ }',

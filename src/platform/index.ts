@@ -40,6 +40,7 @@ import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
 import { viewRoutes } from './views/views.routes.ts';
+import { webhookRoutes } from './webhooks/webhooks.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
 
 export type { Source } from './conversations/asker.ts';
@@ -141,6 +142,7 @@ const groups: Readonly<Record<RouteGroup, string>> = {
   'ERP connection': 'Connection to the ERP, and its record types',
   Syncs: 'Which records are read from the ERP, when, and the result of each run',
   'API Keys': 'API keys, and the versions of the public interface that they read',
+  Webhooks: 'Events that are sent to other systems',
   Teams: 'Teams and their members',
   Domains: 'Hostnames of an organization and their verification',
   Views: 'Saved views and e-mail subscriptions',
@@ -168,6 +170,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...subscriptionRoutes,
   ...apiKeyRoutes,
   ...tokenRoutes,
+  ...webhookRoutes,
   ...apiSchemaRoutes,
   ...versionRecordRoutes,
   ...versionSummaryRoutes,

@@ -17,6 +17,7 @@ const countedRows: Readonly<Record<QuotaKind, string>> = {
   views: 'views where true',
   subscriptions: 'subscriptions where true',
   apiKeys: 'api_keys where revoked_at is null',
+  webhooks: 'webhook_endpoints where true',
   apiSchemas: "api_schemas where version like 'v%' and status <> 'retired'",
   agents: 'agents where true',
   conversations: 'conversations where owner_id is not null',

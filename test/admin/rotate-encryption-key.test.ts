@@ -52,6 +52,11 @@ describe('rotate-encryption-key', () => {
       expect((await api('post', '/netsuite/connection/certificate')).status).toBe(201);
     const openIdConnect = { issuer: await openIssuer(), clientId: 'portal', clientSecret: 'cs' };
     expect((await api('put', '/portal/sign-in', { openIdConnect })).status).toBe(200);
+    const { id: keyId } = (await api('post', '/api-keys', { name: 'Reader' })).body;
+    const webhook = { url: 'https://a.test', events: ['sync.failed'], keyId };
+    const made = await api('post', '/webhooks', webhook);
+    expect(made.status).toBe(201);
+    expect((await api('post', `/webhooks/${made.body.id}/rotate`, {})).status).toBe(200);
     const id = createId();
     const hashed = { name: 'a', recordType: 'a', fields: [{ name: 'a', source: 'a', mask: 'hash' }] };
     signer = await site.sql(async (tx) => {

@@ -52,6 +52,7 @@ const organizationColumn = (table: string): string => (table === 'organizations'
 function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: string, row: object][] {
   const [config, run, version, agent, conversation, team] = Array.from({ length: 6 }, createId);
   const [view, subscription, recipient, slot] = Array.from({ length: 4 }, createId);
+  const [endpoint, webhookMessage] = [createId(), createId()];
   const [account_id, payment_id, payout_id, session] = Array.from({ length: 4 }, createId);
   const id = createId();
   const now = new Date();
@@ -115,6 +116,25 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
       { id, email: 'x', customer: '1', kinds: ['due'], due_days: 3, with_pdf: true, language: 'en' },
     ],
     ['portal_mailed', { order_id: id, kind: 'due', record: 'x', is_mailed: true }],
+    [
+      'webhook_endpoints',
+      {
+        ...{ id: endpoint, url: 'x', description: '', events: ['sync.failed'], resources: [], api_key_id },
+        ...{ include: 'none', signature: 'v1', secret: 'x', enabled: true },
+      },
+    ],
+    ['webhook_positions', { endpoint_id: endpoint, resource: 'x' }],
+    [
+      'webhook_messages',
+      {
+        ...{ id: webhookMessage, endpoint_id: endpoint, type: 'x', data: '{}', status: 'waiting' },
+        ...{ due_at: now, created_at: now },
+      },
+    ],
+    [
+      'webhook_attempts',
+      { id, message_id: webhookMessage, number: 1, reason: 'test', started_at: now, duration_ms: 1 },
+    ],
     ['portal_usage', { email: 'x@x.example', day: '2026-03-02', record_type: 'x' }],
     ['portal_visitors', { id, email: 'x@x.example' }],
     ['portal_access', { revision: 1, settings: '{}' }],

@@ -52,6 +52,7 @@ describe('the OpenAPI document', () => {
       'ERP connection',
       'Syncs',
       'API Keys',
+      'Webhooks',
       'Teams',
       'Domains',
       'Views',

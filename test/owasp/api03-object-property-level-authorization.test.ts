@@ -108,10 +108,12 @@ describe('a response', () => {
   const harmless: Readonly<Record<string, string>> = {
     createApiKey: 'secret',
     rotateApiKey: 'secret',
+    createWebhook: 'secret',
+    rotateWebhookSecret: 'secret',
     mintApiKeyTokens: 'token',
   };
   /** When the secret of a transferred key ends, and whether there is one. */
-  const aboutSecrets = ['secretEndsAt', 'hasClientSecret'];
+  const aboutSecrets = ['secretEndsAt', 'hasClientSecret', 'previousSecretEndsAt'];
   it('has no property named like a secret, except where one is shown once', () => {
     const secretName = /secret|password|private|hash|token$|sealed|cipher/i;
     const found = platformRoutes.flatMap(({ id, response }) => {

@@ -19,6 +19,7 @@ const makes: Readonly<Record<string, QuotaKind>> = {
   createView: 'views',
   createSubscription: 'subscriptions',
   createApiKey: 'apiKeys',
+  createWebhook: 'webhooks',
   createApiSchema: 'apiSchemas',
   createApiSchemaVersion: 'apiSchemas',
   createAgent: 'agents',

@@ -119,6 +119,8 @@ describe('a name', () => {
 const addressFields: Readonly<Record<string, string>> = {
   'putErpConnection.baseUrl': 'called: the account’s own host, or one that the operator allows',
   'putPortalSignIn.openIdConnect.issuer': 'called: through the guarded fetch',
+  'createWebhook.url': 'called: through the guarded fetch, which follows no redirect',
+  'updateWebhook.url': 'called: through the guarded fetch, which follows no redirect',
   'createCheckout.successUrl': 'a payer’s browser is sent there: https on a verified domain',
   'createCheckout.cancelUrl': 'a payer’s browser is sent there: https on a verified domain',
   'putPortalBranding.legalLinks.url': 'a visitor follows it: https, never called by the service',
@@ -136,7 +138,8 @@ describe('a URL from a caller', () => {
     ...[shape.anyOf ?? [], shape.oneOf ?? []].flat().flatMap((part) => addressesIn(part, at)),
     ...Object.entries(shape.properties ?? {}).flatMap(([name, inner]) => addressesIn(inner, `${at}.${name}`)),
     ...(shape.items === undefined ? [] : addressesIn(shape.items, at)),
-    ...(shape.format === 'uri' || /(?:url|uri|host|endpoint|webhook|callback|redirect)$/i.test(at)
+    ...(shape.format === 'uri' ||
+    /(?:url|uri|host|endpoint|webhook|callback|redirect)$/i.test(at.slice(at.indexOf('.')))
       ? [at]
       : []),
   ];

@@ -11,6 +11,7 @@ export const defaultQuotas = {
   views: 5_000,
   subscriptions: 1_000,
   apiKeys: 1_000,
+  webhooks: 1_000,
   apiSchemas: 200,
   agents: 200,
   conversations: 50_000,

@@ -12,6 +12,7 @@ export type RouteGroup =
   | 'Syncs'
   | 'Views'
   | 'API Keys'
+  | 'Webhooks'
   | 'Agents'
   | 'Pay'
   | 'Portal Config'

@@ -28,6 +28,7 @@ import {
   validateDocument,
 } from '../../public/index.ts';
 import { TablesPending } from '../../warehouse/tables-pending.ts';
+import { announce } from '../../webhooks/index.ts';
 import type { Publication } from './api-schemas.schemas.ts';
 import { apiSchemaView, assertRevision, getApiSchemaRow, getDraft, notReady } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
@@ -192,6 +193,7 @@ async function goLive(
     publication,
     published_by: publishedBy,
   });
+  if (isVersion) await announce(tx, ctx.organizationId, 'schema.published', { version, apiSchemaId: id });
 }
 
 /** Enters what the version shows, and takes examples from its records. */

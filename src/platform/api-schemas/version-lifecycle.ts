@@ -5,6 +5,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { maxPageSize, type NamedPageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import type { AuditAction } from '../../identity/audit-actions.ts';
+import { announce } from '../../webhooks/index.ts';
 import { listVersionCallers } from '../api-keys/usage.ts';
 import { apiSchemaView, getApiSchemaRow } from './api-schemas.service.ts';
 import * as store from './api-schemas.store.ts';
@@ -28,6 +29,11 @@ async function changeStatus(
       { path: '', code: 'illegal_transition', message: `It must be ${from.join(' or ')}` },
     ]);
   await store.setStatus(tx, ctx.organizationId, id, to, sunsetAt === undefined ? row.sunset_at : sunsetAt);
+  if (to === 'deprecated' || to === 'retired')
+    await announce(tx, ctx.organizationId, `schema.${to}`, {
+      ...{ version: row.version, apiSchemaId: id },
+      sunsetAt: sunsetAt === undefined ? row.sunset_at : sunsetAt,
+    });
   await writeAudit(tx, ctx, action, ['api-schema', id], {
     version: row.version,
     from: row.status,

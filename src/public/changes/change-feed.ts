@@ -60,8 +60,10 @@ function tokenExpired(reason: string): AppError {
   });
 }
 
-function decodeSince(read: ReadContext, since: string): ChangeCursor {
-  const { tenant, version, endpoint } = read;
+export type FeedOf = Pick<ReadContext, 'tenant' | 'version' | 'endpoint'>;
+
+/** Throws 400 for a token that this service didn't issue for the feed. */
+export function decodeSince({ tenant, version, endpoint }: FeedOf, since: string): ChangeCursor {
   const cursor = decodeChangeToken(tenant, { version, resource: endpoint.name }, endpoint.idType, since);
   if (cursor !== undefined) return cursor;
   throw parameterError([
@@ -91,7 +93,7 @@ function findLastGeneration(
  * has seen, or tombstones were pruned, or the values that a row scope names weren't recorded yet. Undefined
  * when they can.
  */
-function findExpiry(
+export function findExpiry(
   { epochMark, floor, seen }: ChangeCursor,
   freshness: Freshness,
   { recorded, ...row }: ChangeRow,
@@ -114,7 +116,7 @@ const toReachMark = ({ reach }: ReadableEndpoint) => (reach === '' ? undefined :
  * loss of a publication allows, and when the reader reads other records, fields or masks than the one to whom
  * it was issued.
  */
-function assertSameContent({ contentMark, reachMark }: ChangeCursor, { endpoint }: ReadContext): void {
+export function assertSameContent({ contentMark, reachMark }: ChangeCursor, { endpoint }: FeedOf): void {
   if (contentMark !== undefined && contentMark !== toMark(endpoint.contentKey))
     throw tokenExpired('The version has been published again since this token was issued');
   if (reachMark !== toReachMark(endpoint))
@@ -122,7 +124,7 @@ function assertSameContent({ contentMark, reachMark }: ChangeCursor, { endpoint 
 }
 
 /** The cursor after this page. A page without changes keeps the position. */
-function nextCursor(
+export function nextCursor(
   from: ChangeCursor | null,
   row: ChangeRow,
   { epoch, generation }: Freshness,
@@ -150,7 +152,11 @@ type ChangesRead = { readonly row: ChangeRow; readonly changes: RecordsText; rea
  * A page of changes that ends early when its records have too many bytes. Rejects with 503 as `readRow` does,
  * and when it takes too long.
  */
-const readChanges = (reader: Reader, plan: ChangePlan, from: ChangeCursor | null): Promise<ChangesRead> =>
+export const readChanges = (
+  reader: Reader,
+  plan: ChangePlan,
+  from: ChangeCursor | null,
+): Promise<ChangesRead> =>
   withinTimeLimit(reader, async (limited) => {
     const { recordType } = plan.endpoint;
     // A replica that is behind the token can't tell whether it has expired.

@@ -122,45 +122,78 @@ function scopedSources({ ref: { schema, table }, plan, recordType, idType, scope
   };
 }
 
-/** `write` gets the function that binds further values. */
-function pageStatement(
+type SourceSql = Sources &
+  Pick<PageSql, 'state' | 'table' | 'idType' | 'recordType'> & {
+    /** The condition for records after the position. */
+    readonly after: string;
+    readonly bind: Bind;
+  };
+
+function sourceStatement(
   kind: string,
   ref: TableRef,
   plan: ChangePlan,
-  write: (page: PageSql, bind: Bind) => string,
+  write: (sources: SourceSql) => string,
 ): Statement {
-  const { endpoint, after, limit } = plan;
+  const { endpoint, after } = plan;
   const values: unknown[] = [];
   const bind: Bind = (value, type) => `$${values.push(value)}::${type}`;
   const recordType = bind(endpoint.recordType, 'text');
   const idType = sqlTypes[endpoint.idType];
-  const table = `${ref.schema}.${quoteIdentifier(ref.table)} as t`;
-  const records = afterSql({ alias: 't', kind: 'upsert', idType }, after, bind);
   const scope = planConditions({ endpoint, conditions: endpoint.scope }, ref.schema);
+  const records = afterSql({ alias: 't', kind: 'upsert', idType }, after, bind);
   const written = { ref, plan, recordType, idType, scope, bind };
-  const { shown, deletions, columns } = scope.length === 0 ? wholeSources(written) : scopedSources(written);
-  const max = bind(limit, 'bigint');
-  const expressions = `found as (
+  const text = write({
+    ...(scope.length === 0 ? wholeSources(written) : scopedSources(written)),
+    state: `${ref.schema}.record_state as s`,
+    table: `${ref.schema}.${quoteIdentifier(ref.table)} as t`,
+    after: records,
+    ...{ idType, recordType, bind },
+  });
+  const shape = [endpoint.key, ...scope.map(({ key }) => key), after?.kind ?? 'start'];
+  return { key: [kind, ref.schema, ref.table, ...shape].join('\n'), values, write: () => text };
+}
+
+/** `write` gets the function that binds further values. */
+const pageStatement = (
+  kind: string,
+  ref: TableRef,
+  plan: ChangePlan,
+  write: (page: PageSql, bind: Bind) => string,
+): Statement =>
+  sourceStatement(kind, ref, plan, ({ shown, deletions, columns, after, bind, ...sources }) => {
+    const max = bind(plan.limit, 'bigint');
+    const expressions = `found as (
   (select t.generation, 0 as kind, row_number() over (order by t.generation, t.id) as rank, t.id::text as id, t.changed_at as at
-   from ${table} where ${records} and ${shown} order by t.generation, t.id limit ${max} + 1)
+   from ${sources.table} where ${after} and ${shown} order by t.generation, t.id limit ${max} + 1)
   union all
   (select d.generation, 1, row_number() over (order by d.generation, d.id), d.id, d.deleted_at
    from ${deletions} order by d.generation, d.id limit ${max} + 1)
 ), numbered as (select *, row_number() over (order by generation, kind, rank) as n from found),
 page as (select * from numbered where n <= ${max})`;
-  const page: PageSql = {
-    expressions,
-    columns: `l.generation::text as last_generation, l.kind as last_kind, l.id as last_id, s.former_epochs, ${columns}`,
-    state: `${ref.schema}.record_state as s`,
-    max,
-    table,
-    idType,
-    recordType,
-  };
-  const text = write(page, bind);
-  const shape = [endpoint.key, ...scope.map(({ key }) => key), after?.kind ?? 'start'];
-  return { key: [kind, ref.schema, ref.table, ...shape].join('\n'), values, write: () => text };
-}
+    return write({ ...sources, expressions, columns: `${lastColumns}, ${columns}`, max }, bind);
+  });
+/** Of the last change as `l`. */
+const lastColumns =
+  'l.generation::text as last_generation, l.kind as last_kind, l.id as last_id, s.former_epochs';
+
+/** Null without a position. */
+export type ChangeCounts = { upserts: string | null; deletes: string | null };
+
+/** How many changes come after the position, and the last change of all of them. */
+export const countsStatement = (ref: TableRef, plan: ChangePlan): Statement =>
+  sourceStatement('change counts', ref, plan, (sources) => {
+    const { shown, deletions, columns, after, table, state, recordType } = sources;
+    const records = `from ${table} where ${after} and ${shown}`;
+    const count = (from: string): string =>
+      plan.after === null ? 'null::text' : `(select count(*) ${from})::text`;
+    return `with last as (
+  (select t.generation, 0 as kind, t.id::text as id ${records} order by t.generation desc, t.id desc limit 1)
+  union all
+  (select d.generation, 1, d.id from ${deletions} order by d.generation desc, d.id desc limit 1))
+select ${stateColumns}, ${count(records)} as upserts, ${count(`from ${deletions}`)} as deletes, false as more, ${lastColumns}, ${columns}
+from ${state} left join (select * from last order by generation desc, kind desc limit 1) as l on true where s.record_type = ${recordType}`;
+  });
 
 /** One page of changes. Fails when the changes have more than `maxTextBytes`. */
 export const changesStatement = (ref: TableRef, plan: ChangePlan): Statement =>

@@ -4,6 +4,7 @@
 import { ErpError } from '../../connectors/connector.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { announce } from '../../webhooks/index.ts';
 
 /**
  * Changes whenever the settings or credentials are written; null without a connection. Read it before the
@@ -45,6 +46,7 @@ export async function saveConnectionTest(
   revision: ConnectionRevision,
   { error, unreadable }: ConnectionVerdict,
 ): Promise<boolean> {
+  if (error !== null) await announceFailure(tx, organizationId, revision, { error, unreadable });
   const updated = await currentConnection(tx, organizationId, revision).update({
     status: error === null ? 'connected' : 'failed',
     last_error: error,
@@ -57,13 +59,29 @@ export async function saveConnectionTest(
 /** Stores that the ERP refused the credentials. Other errors say nothing about them and are ignored. */
 export async function recordSignInError(ctx: TenantCtx, revision: ConnectionRevision, error: unknown) {
   if (!(error instanceof ErpError) || error.kind !== 'credentials') return;
-  await inTransaction(ctx, (tx) =>
-    currentConnection(tx, ctx.organizationId, revision).update({
+  await inTransaction(ctx, async (tx) => {
+    const found = { error: error.message, unreadable: [] };
+    await announceFailure(tx, ctx.organizationId, revision, found);
+    await currentConnection(tx, ctx.organizationId, revision).update({
       status: 'failed',
-      last_error: error.message,
-      unreadable_record_types: [],
-    }),
-  );
+      last_error: found.error,
+      unreadable_record_types: found.unreadable,
+    });
+  });
+}
+
+/** Once for each time that it fails. */
+async function announceFailure(
+  tx: Tx,
+  organizationId: string,
+  revision: ConnectionRevision,
+  { error, unreadable }: ConnectionVerdict,
+): Promise<void> {
+  const before = await currentConnection(tx, organizationId, revision)
+    .forUpdate()
+    .first<{ status: string } | undefined>('status');
+  if (before === undefined || before.status === 'failed') return;
+  await announce(tx, organizationId, 'connection.failed', { error, unreadableRecordTypes: unreadable });
 }
 
 /** Stores that the ERP accepted the credentials, which doesn't disprove a failed test of record types. */

@@ -4,11 +4,13 @@
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { announce, listListeners } from '../../webhooks/index.ts';
 import { certificateMail } from './alert-mail.ts';
 import { enqueueAlertMails, listAlertRecipients } from './health.ts';
 
 /** Days before expiry, earliest first. */
 const thresholdDays = [60, 30, 14] as const;
+const certificateExpiring = 'connection.certificate_expiring';
 const checkEveryMs = 3_600_000;
 
 type Certificate = { fingerprint: string; not_after: Date; days_left: number };
@@ -29,8 +31,9 @@ const warnOrganization = (ctx: TenantCtx): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const certificate = await signingCertificate(tx, ctx.organizationId);
     const recipients = await listAlertRecipients(tx, ctx.organizationId);
-    // Without recipients the threshold stays open, so that one who is added later still gets the warning.
-    if (certificate === undefined || recipients.length === 0) return;
+    const listeners = await listListeners(tx, ctx.organizationId, certificateExpiring);
+    // Without anyone to tell, the threshold stays open: who is added later still gets the warning.
+    if (certificate === undefined || recipients.length + listeners.length === 0) return;
     const { fingerprint, not_after: notAfter, days_left: daysLeft } = certificate;
     const reached = thresholdDays.filter((days) => daysLeft <= days);
     const own = { organization_id: ctx.organizationId, fingerprint };
@@ -41,6 +44,10 @@ const warnOrganization = (ctx: TenantCtx): Promise<void> =>
       .ignore()
       .returning<{ days: number }[]>('days');
     if (!added.some(({ days }) => days === reached.at(-1))) return;
+    await announce(tx, ctx.organizationId, certificateExpiring, {
+      notAfter: notAfter.toISOString(),
+      daysLeft: Math.floor(daysLeft),
+    });
     const organization = await tx('organizations')
       .where('id', ctx.organizationId)
       .first<{ name: string }>('name');

@@ -5,6 +5,7 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { enqueueMail, layoutMail, type MailContent } from '../../mail/index.ts';
+import { announce } from '../../webhooks/index.ts';
 import { findSyncConfig } from '../queue/runs.store.ts';
 import { type Health, type HealthChange, healthMail } from './alert-mail.ts';
 
@@ -60,13 +61,25 @@ async function updateAlertState(tx: Tx, ctx: TenantCtx, configId: string, { heal
   return before.unwell_since ?? after?.unwell_since ?? undefined;
 }
 
-/** Records the health of a sync, and mails its recipients when it changed. */
+const eventOf = (health: Health, problem: HealthChange['problem']) => {
+  if (health === 'green') return 'sync.recovered';
+  const isPartial = health !== 'failing' || problem?.code === 'RECORDS_REJECTED';
+  return isPartial && health !== 'paused' ? 'sync.partial' : 'sync.failed';
+};
+
+/** Records the health of a sync; when it changed, mails its recipients and announces it. */
 export async function recordSyncHealth(tx: Tx, ctx: TenantCtx, configId: string, change: HealthChange) {
   const config = await findSyncConfig(tx, ctx.organizationId, configId);
   if (config === undefined) return;
   const since = await updateAlertState(tx, ctx, configId, change);
   if (since === undefined) return;
   const subject = { id: config.id, name: config.name, recordType: config.record_type };
+  const { health, problem, runId } = change;
+  await announce(tx, ctx.organizationId, eventOf(health, problem), {
+    ...{ syncConfigId: config.id, name: config.name, recordType: config.record_type, runId },
+    problem: problem && { code: problem.code, message: problem.message },
+    since: since.toISOString(),
+  });
   await enqueueAlertMails(
     tx,
     ctx,

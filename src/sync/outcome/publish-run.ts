@@ -19,6 +19,7 @@ import {
 } from '../../warehouse/run-state-row.ts';
 import { dropRetiredTables, quoteIdentifier } from '../../warehouse/table.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+import { announceRecords } from '../../webhooks/index.ts';
 import type { HeldRecords } from '../alerts/alert-mail.ts';
 import { recordSyncHealth } from '../alerts/health.ts';
 import { listProposalRecords, type ShowValue } from '../deletions/deletion-proposals.ts';
@@ -173,6 +174,7 @@ export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, out
     await assertStillPublished(ctx, lease.runId);
     await setPausedReason(tx, ctx.organizationId, row.sync_config_id, null);
     await recordSyncHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId, held });
+    await announceRecords(tx, ctx.organizationId);
   });
   if (!moved) throw new LostLease('a newer lease holds the run');
   logStep(ctx, 'outcome', { status: outcome.status, ...(problem !== null && { code: problem.code }) });

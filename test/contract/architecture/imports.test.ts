@@ -21,7 +21,7 @@ const layers: readonly (readonly string[])[] = [
   ['core'],
   ['db', 'connectors', 'templates', 'pdf', 'config.ts'],
   ['gateways', 'identity', 'warehouse', 'open-database.ts', 'run-command.ts'],
-  ['mail', 'http', 'public', 'move'],
+  ['mail', 'webhooks', 'http', 'public', 'move'],
   ['sync', 'operate'],
   ['platform'],
   ['mcp', 'portal'],
@@ -33,7 +33,16 @@ const layers: readonly (readonly string[])[] = [
 const findLayer = (part: string): number => layers.findIndex((layer) => layer.includes(part));
 
 /** Used through their index.ts, except by the parts that put the service together or stand in for an operator. */
-const behindIndex: readonly string[] = ['mail', 'pdf', 'public', 'sync', 'platform', 'portal', 'admin'];
+const behindIndex: readonly string[] = [
+  'mail',
+  'webhooks',
+  'pdf',
+  'public',
+  'sync',
+  'platform',
+  'portal',
+  'admin',
+];
 const composing: readonly string[] = ['app.ts', 'service.ts', 'admin'];
 
 function isAllowed(from: string, to: string): boolean {

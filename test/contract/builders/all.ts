@@ -15,6 +15,7 @@ import { subscriptionBuilders } from './subscriptions.ts';
 import { syncBuilders } from './syncs.ts';
 import { teamBuilders } from './teams.ts';
 import { viewBuilders } from './views.ts';
+import { webhookBuilders } from './webhooks.ts';
 import { newOrganizationBuilders, whoamiBuilders } from './whoami.ts';
 
 export const builderGroups: readonly BuilderGroup[] = [
@@ -31,6 +32,7 @@ export const builderGroups: readonly BuilderGroup[] = [
   viewBuilders,
   subscriptionBuilders,
   apiKeyBuilders,
+  webhookBuilders,
   apiSchemaBuilders,
   agentBuilders,
   portalBuilders,

@@ -22,6 +22,7 @@ import {
 } from '../ledger/payment-state.ts';
 import * as store from '../ledger/payments.store.ts';
 import { enqueueErpDocument, enqueueReturnedRefund } from '../write-back/erp-documents.store.ts';
+import { announcePayment, announceRefund } from './announce-payment.ts';
 import { enterLostPayment } from './payment-record.ts';
 
 type MergeContext = { readonly tx: Tx; readonly ctx: TenantCtx; readonly payment: store.PaymentRow };
@@ -43,6 +44,22 @@ const getAmountMinor = ({ payment }: MergeContext, { amountMinor, currency }: Mo
   return amountMinor;
 };
 
+const announceOutcome = async (
+  { tx, ctx, payment }: MergeContext,
+  refund: Pick<store.RefundRow, 'id' | 'amount_minor' | 'status'>,
+  before: store.RefundRow['status'],
+): Promise<void> => {
+  if (refund.status === before) return;
+  if (refund.status === 'SUCCEEDED' || refund.status === 'FAILED')
+    await announceRefund(
+      tx,
+      ctx.organizationId,
+      payment,
+      refund,
+      refund.status === 'FAILED' ? 'failed' : 'succeeded',
+    );
+};
+
 /** Inserts or updates one refund. `first`: this snapshot is the first to report that it succeeded. */
 async function mergeRefund(
   context: MergeContext,
@@ -53,7 +70,7 @@ async function mergeRefund(
   if (stored === undefined) {
     // The same id again after this row was lost: the ERP may have the refund under it.
     const id = snapshot.refundId ?? deriveId(payment.account_id, snapshot.id);
-    const row = {
+    const row: Pick<store.RefundRow, 'id' | 'payment_id' | 'amount_minor' | 'status'> = {
       id,
       payment_id: payment.id,
       amount_minor: String(getAmountMinor(context, snapshot.amount)),
@@ -64,6 +81,7 @@ async function mergeRefund(
       provider_refund_id: snapshot.id,
       ...failureColumns(snapshot.failure),
     });
+    await announceOutcome(context, row, 'PENDING');
     return { id, first: snapshot.state === 'SUCCEEDED' };
   }
   // A refund that failed before it had a provider id takes the provider's state: no paid money is dropped.
@@ -75,6 +93,7 @@ async function mergeRefund(
       provider_refund_id: snapshot.id,
       ...(status !== stored.status && failureColumns(snapshot.failure)),
     });
+    await announceOutcome(context, { ...stored, status }, stored.status);
     if (stored.status === 'SUCCEEDED' && status !== 'SUCCEEDED')
       await enqueueReturnedRefund(tx, {
         organizationId: ctx.organizationId,
@@ -181,7 +200,11 @@ export const mergePayment = (ctx: TenantCtx, accountId: string, snapshot: Paymen
         payment.succeeded_at === null && hasSucceeded(status),
       );
     await enqueueDocuments(context, status, newRefunds);
-    if (status !== payment.status)
+    const isNews = status !== payment.status;
+    if (isNews && status === 'FAILED') await announcePayment(tx, ctx.organizationId, payment, 'failed');
+    if (payment.succeeded_at === null && hasSucceeded(status))
+      await announcePayment(tx, ctx.organizationId, payment, 'succeeded');
+    if (isNews)
       ctx.log.info(
         { organizationId: ctx.organizationId, paymentId: payment.id, from: payment.status, to: status },
         'payment status changed',
@@ -223,6 +246,8 @@ export const failRefund = (ctx: TenantCtx, paymentId: string, refundId: string, 
       status: 'FAILED',
       ...failureColumns(failure),
     });
+    const payment = await store.findPayment(tx, ctx.organizationId, paymentId);
+    if (payment !== undefined) await announceRefund(tx, ctx.organizationId, payment, stored, 'failed');
   });
 
 /** For a rejected checkout, so that the payment can never be paid. No effect once it has a session. */
@@ -237,4 +262,5 @@ export const failPayment = (ctx: TenantCtx, paymentId: string, failure: Failure)
       { status: 'FAILED', ...failureColumns(failure) },
       false,
     );
+    await announcePayment(tx, ctx.organizationId, payment, 'failed');
   });

@@ -1,0 +1,136 @@
+// Composes the messages about changed records: what an endpoint doesn't know yet, looked up again in each turn. So nothing
+// is lost with an event, and one that was never attempted becomes the one that covers more.
+import type { ReadingCtx, TenantCtx } from '../../core/ctx.ts';
+import { AppError } from '../../core/errors.ts';
+import type { AccessLayer, RecordAccess } from '../../core/record-access.ts';
+import { type Job, lockJob } from '../../db/jobs.ts';
+import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { type ChangesSince, countChanges, listFeeds } from '../../public/index.ts';
+import { recordsChanged } from '../../webhooks/index.ts';
+import { type ApiKeyRow, findApiKeyRow } from '../api-keys/api-keys.store.ts';
+import type { EndpointRow } from './endpoints.store.ts';
+import * as endpoints from './endpoints.store.ts';
+import * as messages from './messages.store.ts';
+
+export type WebhookCtx = ReadingCtx & TenantCtx;
+
+/** What the key reads now; undefined when it has ended. */
+export async function findReads(
+  tx: Tx,
+  organizationId: string,
+  { api_key_id: keyId }: Pick<EndpointRow, 'api_key_id'>,
+): Promise<RecordAccess | undefined> {
+  const key = await findApiKeyRow(tx, organizationId, keyId);
+  return key === undefined || key.revoked_at !== null || key.has_expired ? undefined : toReads(key);
+}
+
+export const toReads = (key: ApiKeyRow): RecordAccess => {
+  const layer: AccessLayer = {
+    versions: key.scope_versions,
+    resources: key.scope_resources,
+    rows: key.scope_rows,
+    fields: key.scope_fields,
+  };
+  return { layers: [layer], unmasked: key.scope_unmasked };
+};
+
+/** An endpoint that follows records, with what its key reads. */
+export type Follower = { readonly endpoint: EndpointRow; readonly reads: RecordAccess };
+type Following = {
+  readonly endpoint: Pick<EndpointRow, 'events' | 'version' | 'resources'>;
+  readonly reads: RecordAccess;
+};
+
+const followsRecords = ({ events }: Pick<EndpointRow, 'events'>): boolean => events.includes(recordsChanged);
+
+/** The resources whose changes the endpoint gets. None while its version can't be read. */
+export async function listFollowed(ctx: WebhookCtx, { endpoint, reads }: Following): Promise<string[]> {
+  const { version, resources } = endpoint;
+  if (!followsRecords(endpoint) || version === null) return [];
+  const readable = await listFeeds(ctx, version, reads).catch(unlessRefused);
+  return (readable ?? []).filter((name) => resources.length === 0 || resources.includes(name));
+}
+
+/** What an endpoint may not read, or what was never synced, is left out. */
+function unlessRefused(error: unknown): undefined {
+  if (error instanceof AppError) return undefined;
+  throw error;
+}
+
+/** Where a receiver reads on. Without a token it starts over. */
+const toAddress = (version: string, resource: string, since: string | null): string =>
+  `/api/public/${version}/${resource}/changes${since === null ? '' : `?since=${since}`}`;
+
+function toMessage(
+  version: string,
+  resource: string,
+  since: string | null,
+  { generation, counts, next }: ChangesSince,
+): messages.RecordsMessage {
+  const from = counts === null ? null : since;
+  const data = {
+    ...{ version, resource, generation: Number(generation) },
+    ...{ upserts: counts?.upserts ?? null, deletes: counts?.deletes ?? null },
+    ...{ startOver: counts === null, next: toAddress(version, resource, from) },
+  };
+  return { resource, data, since: from, next_since: next };
+}
+
+/**
+ * Stores what is new about a resource. A message that was attempted keeps its contents: when there is more to tell, its
+ * successor tells all of it. Writes nothing once the lease was lost.
+ */
+async function store(
+  tx: Tx,
+  ctx: WebhookCtx,
+  job: Job,
+  message: messages.RecordsMessage,
+  isNews: boolean,
+): Promise<void> {
+  const { organizationId } = ctx;
+  const { resource } = message;
+  const { key: endpointId } = job;
+  if (!(await lockJob(tx, job))) return;
+  const waiting = await messages.lockWaiting(tx, organizationId, endpointId, resource);
+  if (waiting !== undefined && isNews && waiting.data['generation'] === message.data['generation']) return;
+  const now = ctx.clock.now();
+  if (waiting !== undefined && isNews && waiting.attempts === 0)
+    return void (await messages.updateMessage(tx, organizationId, waiting.id, message));
+  if (waiting !== undefined)
+    await messages.updateMessage(tx, organizationId, waiting.id, { status: 'superseded', ended_at: now });
+  if (isNews) await messages.insertRecordsMessage(tx, organizationId, endpointId, message, now);
+  else await endpoints.savePosition(tx, organizationId, endpointId, resource, message.next_since);
+}
+
+/** Brings the waiting messages about changed records up to date. Rejects while the database can't be read. */
+export async function composeRecordMessages(ctx: WebhookCtx, job: Job, follower: Follower): Promise<void> {
+  const { endpoint, reads } = follower;
+  const { id, version } = endpoint;
+  const followed = await listFollowed(ctx, follower);
+  const positions = await inTransaction(ctx, (tx) => endpoints.readPositions(tx, ctx.organizationId, id));
+  for (const resource of version === null ? [] : followed) {
+    const since = positions.get(resource) ?? null;
+    const found = await countChanges(ctx, { version: version ?? '', resource, reads }, since).catch(
+      unlessRefused,
+    );
+    if (found === undefined) continue;
+    if (found.next === since) continue;
+    const { counts } = found;
+    const isNews = counts === null || counts.upserts + counts.deletes > 0;
+    const message = toMessage(version ?? '', resource, since, found);
+    await inTransaction(ctx, (tx) => store(tx, ctx, job, message, isNews));
+  }
+}
+
+/** From now on: the endpoint knows what is there already. */
+export async function readPresent(ctx: WebhookCtx, follower: Following) {
+  const { version } = follower.endpoint;
+  const followed = await listFollowed(ctx, follower);
+  const found = await Promise.all(
+    followed.map(async (resource) => {
+      const feed = { version: version ?? '', resource, reads: follower.reads };
+      return [resource, (await countChanges(ctx, feed, null).catch(unlessRefused))?.next ?? null] as const;
+    }),
+  );
+  return new Map(found);
+}

@@ -1,0 +1,9 @@
+export { announce, announceRecords, insertMessage, listListeners, wakeEndpoint } from './announce.ts';
+export { type EventType, eventPermissions, eventTypes, recordsChanged, testEvent } from './event-types.ts';
+export {
+  createWebhookSecret,
+  type SignatureKind,
+  signatureKinds,
+  signMessage,
+  toVerificationKey,
+} from './signature.ts';
