@@ -7,12 +7,12 @@ import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
 import { startRecurring } from '../core/work/recurring.ts';
 import { type Release, Semaphore } from '../core/work/semaphore.ts';
+import { createTopicNotifications, type TopicNotifications } from '../db/topic-notifications.ts';
 import { reidentifyCaller } from './authenticate.ts';
 import { getRequestId, logFailure, toAppError } from './errors.ts';
 import { organizationLimitKey, rateLimitKey } from './request-limits.ts';
 import { authorize } from './route/authorize.ts';
 import type { EventChannel, Route } from './route/route.ts';
-import { createTopicNotifications, type TopicNotifications } from './topic-notifications.ts';
 
 export type StreamOptions = {
   readonly heartbeatMs?: number;

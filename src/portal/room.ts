@@ -3,11 +3,11 @@ import type { Request, Response } from 'express';
 import type { ReadingCtx } from '../core/ctx.ts';
 import type { AppError } from '../core/errors.ts';
 import type { Semaphore } from '../core/work/semaphore.ts';
+import type { TopicNotifications } from '../db/topic-notifications.ts';
 import { assertSameOrigin } from '../http/authenticate.ts';
 import { listCookieValues } from '../http/cookies.ts';
 import { getRequestId } from '../http/errors.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
-import type { TopicNotifications } from '../http/topic-notifications.ts';
 import type { SendCodeMail } from '../mail/index.ts';
 import type { PdfWriter } from '../pdf/index.ts';
 import {

@@ -1,7 +1,7 @@
 // Visitors of the portal ask an agent. Their conversations are theirs alone; what an answer costs is the organization's.
 import { AppError, notFound } from '../../core/errors.ts';
+import { notifyTopic } from '../../db/topic-notifications.ts';
 import { inTransaction } from '../../db/transaction.ts';
-import { notifyTopic } from '../../http/topic-notifications.ts';
 import { findAgent } from '../agents/agents.store.ts';
 import { answerMessage } from './answer.ts';
 import type { AnswerCtx, Asker } from './asker.ts';

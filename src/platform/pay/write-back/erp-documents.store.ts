@@ -14,8 +14,8 @@ import {
   retryJob,
   wakeJobs,
 } from '../../../db/jobs.ts';
+import { notifyTopic } from '../../../db/topic-notifications.ts';
 import { inTransaction, type Tx } from '../../../db/transaction.ts';
-import { notifyTopic } from '../../../http/topic-notifications.ts';
 import { isWriteBackEnabled } from '../ledger/config.store.ts';
 import type { ErpProblem, ErpState } from '../ledger/erp-states.store.ts';
 import { paymentTopic } from '../ledger/payments.store.ts';

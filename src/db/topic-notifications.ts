@@ -2,7 +2,7 @@
 // one connection listens: it is opened for the first and closed after the last. A notification may be lost
 // with its connection, so subscribers also poll.
 import type { Ctx } from '../core/ctx.ts';
-import type { Tx } from '../db/transaction.ts';
+import type { Tx } from './transaction.ts';
 
 /** The NOTIFY channel; its payload is the topic, such as `sync-run:<id>`. */
 const channel = 'streams';
@@ -24,10 +24,17 @@ export type TopicNotifications = { subscribe(topic: string, signal: AbortSignal)
 type Subscriber = { pending: boolean; wake: () => void };
 const noop = (): void => undefined;
 
-/** `next` of a subscription rejects with the signal's reason once the signal is aborted. */
-export function createTopicNotifications(ctx: Pick<Ctx, 'db' | 'log'>, pollMs: number): TopicNotifications {
+/**
+ * `next` of a subscription rejects with the signal's reason once the signal is aborted. `pollMs` may depend on
+ * the number of topics that are followed.
+ */
+export function createTopicNotifications(
+  ctx: Pick<Ctx, 'db' | 'log'>,
+  pollMs: number | ((topics: number) => number),
+): TopicNotifications {
   const topics = new Map<string, Set<Subscriber>>();
   let unlisten: (() => Promise<void>) | undefined;
+  const findPollMs = (): number => (typeof pollMs === 'number' ? pollMs : pollMs(topics.size));
 
   const notify = (topic: string | undefined): void => {
     const notified = topic === undefined ? [...topics.values()] : [topics.get(topic) ?? []];
@@ -54,7 +61,7 @@ export function createTopicNotifications(ctx: Pick<Ctx, 'db' | 'log'>, pollMs: n
       return {
         next: async () => {
           signal.throwIfAborted();
-          if (!subscriber.pending) await wait(subscriber, signal, pollMs);
+          if (!subscriber.pending) await wait(subscriber, signal, findPollMs());
           signal.throwIfAborted();
           subscriber.pending = false;
         },
