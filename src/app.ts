@@ -61,7 +61,13 @@ import {
   startOrderedMails,
   startReceipts,
 } from './portal/index.ts';
-import { createReadEngine, publicHandler, startUsageCounter, type UsageCounter } from './public/index.ts';
+import {
+  createReadEngine,
+  type PublicOptions,
+  publicHandler,
+  startUsageCounter,
+  type UsageCounter,
+} from './public/index.ts';
 import { pruneTombstones, type Scheduler, startCertificateWatch, startScheduler } from './sync/index.ts';
 
 export type AppOptions = {
@@ -155,7 +161,11 @@ function mountConsole(
   app.use('/console', ownHost, createConsole(consoleFolder));
 }
 
-function mountPublic(app: Express, ctx: ReadingCtx, usage: UsageCounter, referencePage: RequestHandler) {
+function mountPublic(
+  app: Express,
+  ctx: ReadingCtx,
+  { usage, referencePage, stopping }: Pick<PublicOptions, 'usage' | 'referencePage' | 'stopping'>,
+) {
   app.use(
     '/api/public',
     publicHandler(ctx, {
@@ -166,6 +176,7 @@ function mountPublic(app: Express, ctx: ReadingCtx, usage: UsageCounter, referen
       findDomain: findSite,
       readBrand: readDocumentBrand,
       usage,
+      stopping,
       onServed: recordServed,
     }),
   );
@@ -208,7 +219,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   });
   app.use(portal.byHost);
   // Before the others, so that public requests don't pass through their routers.
-  mountPublic(app, ctx, usage, pages.public);
+  mountPublic(app, ctx, { usage, referencePage: pages.public, stopping: options.streams?.stopping });
   app.use(pendingHeadersMiddleware);
   if (options.gate !== undefined)
     app.use(['/unsubscribe', '/pay/sandbox', '/auth', '/portal', platformBase, mcpPath], options.gate);

@@ -2,6 +2,7 @@
 // one connection listens: it is opened for the first and closed after the last. A notification may be lost
 // with its connection, so subscribers also poll.
 import type { Ctx } from '../core/ctx.ts';
+import { createWakeUp, type WakeUp } from '../core/work/wake-up.ts';
 import type { Tx } from './transaction.ts';
 
 /** The NOTIFY channel; its payload is the topic, such as `sync-run:<id>`. */
@@ -21,9 +22,6 @@ export type TopicSubscription = {
 };
 export type TopicNotifications = { subscribe(topic: string, signal: AbortSignal): TopicSubscription };
 
-type Subscriber = { pending: boolean; wake: () => void };
-const noop = (): void => undefined;
-
 /**
  * `next` of a subscription rejects with the signal's reason once the signal is aborted. `pollMs` may depend on
  * the number of topics that are followed.
@@ -32,18 +30,15 @@ export function createTopicNotifications(
   ctx: Pick<Ctx, 'db' | 'log'>,
   pollMs: number | ((topics: number) => number),
 ): TopicNotifications {
-  const topics = new Map<string, Set<Subscriber>>();
+  const topics = new Map<string, Set<WakeUp>>();
   let unlisten: (() => Promise<void>) | undefined;
   const findPollMs = (): number => (typeof pollMs === 'number' ? pollMs : pollMs(topics.size));
 
   const notify = (topic: string | undefined): void => {
     const notified = topic === undefined ? [...topics.values()] : [topics.get(topic) ?? []];
-    for (const subscriber of notified.flatMap((subscribers) => [...subscribers])) {
-      subscriber.pending = true;
-      subscriber.wake();
-    }
+    for (const subscriber of notified.flatMap((subscribers) => [...subscribers])) subscriber.wake();
   };
-  const unsubscribe = (topic: string, subscriber: Subscriber): void => {
+  const unsubscribe = (topic: string, subscriber: WakeUp): void => {
     topics.get(topic)?.delete(subscriber);
     if (topics.get(topic)?.size === 0) topics.delete(topic);
     if (topics.size > 0 || unlisten === undefined) return;
@@ -55,31 +50,13 @@ export function createTopicNotifications(
 
   return {
     subscribe: (topic, signal) => {
-      const subscriber: Subscriber = { pending: false, wake: noop };
+      const subscriber = createWakeUp(signal);
       topics.set(topic, (topics.get(topic) ?? new Set()).add(subscriber));
       unlisten ??= ctx.db.notifications.subscribe(channel, notify);
       return {
-        next: async () => {
-          signal.throwIfAborted();
-          if (!subscriber.pending) await wait(subscriber, signal, findPollMs());
-          signal.throwIfAborted();
-          subscriber.pending = false;
-        },
+        next: async () => void (await subscriber.next(findPollMs())),
         end: () => unsubscribe(topic, subscriber),
       };
     },
   };
 }
-
-const wait = (subscriber: Subscriber, signal: AbortSignal, maxMs: number): Promise<void> =>
-  new Promise((resolve) => {
-    const done = (): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      subscriber.wake = noop;
-      resolve();
-    };
-    const timer = setTimeout(done, maxMs);
-    signal.addEventListener('abort', done, { once: true });
-    subscriber.wake = done;
-  });

@@ -4,6 +4,7 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { ReadingCtx, TenantCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import type { ServedRoute } from '../core/served-route.ts';
+import type { FoundApiKey } from '../identity/api-key.store.ts';
 import type { DocumentBrand } from './document/serve-document.ts';
 import { allowedMethods, allowOrigin } from './http/cross-origin.ts';
 import type { OwnDomain } from './http/exchange.ts';
@@ -97,8 +98,20 @@ export type PublicOptions = {
   /** What documents show of the organization. */
   readonly readBrand: (tenant: TenantCtx) => Promise<DocumentBrand>;
   readonly usage: UsageCounter;
+  /** Ends the streams of changes once aborted. */
+  readonly stopping?: AbortSignal | undefined;
   readonly onServed: (res: Response, served: ServedRoute) => void;
 };
+
+const toLogged = ({ id, organization, tokenSubject }: FoundApiKey) => ({
+  organizationId: organization.id,
+  credential: { kind: tokenSubject === undefined ? 'api-key' : 'token', id },
+});
+
+const toCaller = ({ id, tokenSubject = '' }: FoundApiKey): Omit<ApiCall, 'version' | 'resource'> => ({
+  apiKeyId: id,
+  subject: tokenSubject,
+});
 
 const preview = /^\/openapi\/[^/]+\/preview\/?$/;
 
@@ -108,18 +121,10 @@ const preview = /^\/openapi\/[^/]+\/preview\/?$/;
  */
 export function publicHandler(
   ctx: ReadingCtx,
-  {
-    referencePage,
-    sessionCookies,
-    listPendingHeaders,
-    applyHeaders,
-    findDomain,
-    readBrand,
-    usage,
-    onServed,
-  }: PublicOptions,
+  { referencePage, sessionCookies, listPendingHeaders, applyHeaders, ...options }: PublicOptions,
 ): RequestHandler {
-  const service = createPublicService(ctx, readBrand);
+  const { findDomain, readBrand, usage, stopping, onServed } = options;
+  const service = createPublicService(ctx, readBrand, stopping);
   return (req, res, next) => {
     const headers = listPendingHeaders(res);
     allowOrigin({ req, headers }, ctx.settings.corsOrigins);
@@ -129,14 +134,18 @@ export function publicHandler(
       return referencePage(req, res, next);
     }
     let target = { version: '', resource: '' };
-    let caller: Pick<ApiCall, 'apiKeyId' | 'subject'> | undefined;
+    let caller: ReturnType<typeof toCaller> | undefined;
+    let isStream = false;
     const domain = findDomain?.(res);
     const slot = service.concurrency.acquire();
     if (slot instanceof Promise) return slot;
     res.once('close', () => {
       slot.release();
       if (caller !== undefined)
-        usage.record({ ...caller, ...target }, res.writableFinished ? res.statusCode : abortedStatus);
+        usage.record(
+          { ...caller, ...target },
+          isStream || res.writableFinished ? res.statusCode : abortedStatus,
+        );
     });
     return serveRequest(service, {
       req,
@@ -146,19 +155,20 @@ export function publicHandler(
       domain,
       // Members sign in at the address of the service alone.
       sessions: () => (domain === undefined ? sessionCookies(req) : []),
-      admitCaller: ({ id, organization, tokenSubject }) => {
-        res.locals['logged'] = {
-          organizationId: organization.id,
-          credential: { kind: tokenSubject === undefined ? 'api-key' : 'token', id },
-        };
-        caller = { apiKeyId: id, subject: tokenSubject ?? '' };
-        return slot.assignTo(organization.id);
+      admitCaller: (key) => {
+        res.locals['logged'] = toLogged(key);
+        caller = toCaller(key);
+        return slot.assignTo(key.organization.id);
       },
       onTarget: (version, resource) => {
         target = { version, resource };
       },
       onMember: ({ organization, credential }) => {
         res.locals['logged'] = { organizationId: organization.id, credential };
+      },
+      onStream: () => {
+        isStream = true;
+        slot.release();
       },
       onServed: (served) => onServed(res, served),
     });

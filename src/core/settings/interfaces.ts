@@ -58,6 +58,25 @@ export const interfaceSettings = {
     /** How long a request may wait for a database connection. */
     maxWaitMs: setting('READ_WAIT_MS', integer(1, 600_000), '3000'),
   },
+  /** Streams of changes in this process. They hold no request of `publicLoad`. */
+  changeStreams: {
+    /** One organization gets at most half of them. */
+    maxOpen: setting(
+      'PUBLIC_STREAMS',
+      integer(1, 100_000),
+      '2000',
+      'Clients that follow changes over an open response, in this process; at most half of them of one organization. Beyond that the response is 503.',
+    ),
+    /** Of one API key, or of its tokens with the same subject. */
+    maxPerCredential: fixed(50),
+    /** How often a followed record type is read in case a notification was lost, and at most how often all of them. */
+    pollMs: fixed(1_000),
+    maxPollsPerSecond: fixed(100),
+    /** How often a stream sends a sign of life, and its credential is checked while nothing changes. */
+    heartbeatMs: fixed(15_000),
+    /** Then the client has to reconnect: nothing else reveals one that vanished without closing its connection. */
+    maxOpenMs: fixed(300_000),
+  },
   HTTP_CONNECTIONS: variable(
     integer(1, 1_000_000),
     '10000',

@@ -12,7 +12,14 @@ import { parameterError, parameterProblem, parseQuery, type QueryParameters } fr
 import { type RecordsText, readPieces, readRow } from '../read/result/rows.ts';
 import { assertScopeFresh } from '../read/result/stale-fields.ts';
 import type { ReadableEndpoint } from '../version/compile.ts';
-import { type ChangePlan, type ChangeRow, changesStatement, largeChangesStatement } from './change-sql.ts';
+import { minInteger } from '../version/values.ts';
+import {
+  type ChangePlan,
+  type ChangeRow,
+  changesStatement,
+  largeChangesStatement,
+  positionStatement,
+} from './change-sql.ts';
 import { type ChangeCursor, decodeChangeToken, encodeChangeToken, toMark } from './change-token.ts';
 
 const maxChanges = 1_000;
@@ -62,13 +69,17 @@ function tokenExpired(reason: string): AppError {
 
 export type FeedOf = Pick<ReadContext, 'tenant' | 'version' | 'endpoint'>;
 
-/** Throws 400 for a token that this service didn't issue for the feed. */
-export function decodeSince({ tenant, version, endpoint }: FeedOf, since: string): ChangeCursor {
+/** The position that a token names. Throws 400, which names `path`, for one that isn't of this URL. */
+export function decodeSince(
+  { tenant, version, endpoint }: FeedOf,
+  since: string,
+  path = 'since',
+): ChangeCursor {
   const cursor = decodeChangeToken(tenant, { version, resource: endpoint.name }, endpoint.idType, since);
   if (cursor !== undefined) return cursor;
   throw parameterError([
     parameterProblem(
-      'since',
+      path,
       'invalid_token',
       '"since" must be the `next` of an earlier response of this URL. Omit it to start from the beginning.',
     ),
@@ -109,6 +120,12 @@ export function findExpiry(
     : undefined;
 }
 
+/** Throws 410 as `findExpiry` says. */
+function assertNotExpired(cursor: ChangeCursor, freshness: Freshness, row: ChangeRow): void {
+  const expiry = findExpiry(cursor, freshness, row);
+  if (expiry !== undefined) throw tokenExpired(expiry);
+}
+
 const toReachMark = ({ reach }: ReadableEndpoint) => (reach === '' ? undefined : toMark(reach));
 
 /**
@@ -146,6 +163,58 @@ export function nextCursor(
   };
 }
 
+/** The position behind all changes up to this state. */
+export const cursorAt = (
+  endpoint: ReadableEndpoint,
+  { epoch, generation }: Pick<Freshness, 'epoch' | 'generation'>,
+): ChangeCursor => ({
+  position: {
+    generation: String(BigInt(generation) + 1n),
+    kind: 'upsert',
+    // Less than every id.
+    id: endpoint.idType === 'integer' ? minInteger.toString() : '',
+  },
+  floor: generation,
+  seen: generation,
+  epochMark: toMark(epoch),
+  contentMark: toMark(endpoint.contentKey),
+  reachMark: toReachMark(endpoint),
+});
+
+/** The token for `since`. */
+export const encodeCursor = ({ tenant, version, endpoint }: ReadContext, cursor: ChangeCursor): string =>
+  encodeChangeToken(tenant, { version, resource: endpoint.name }, cursor);
+
+export const feedAddress = ({ exchange, version, endpoint }: ReadContext): string =>
+  `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
+
+/** A replica that is behind the token can't tell whether it has expired. */
+const countsFor = (from: ChangeCursor | null) => ({
+  counts: (row: ChangeRow, freshness: Freshness) =>
+    from === null || findExpiry(from, freshness, row) === undefined,
+});
+
+/**
+ * Whether the reader has changes after the cursor, and the state that the statement saw. Rejects with 410 when
+ * the cursor is too old, and with 503 as `serveChanges` does.
+ */
+export const findChangesAfter = (
+  { reader, endpoint }: Pick<ReadContext, 'reader' | 'endpoint'>,
+  from: ChangeCursor,
+): Promise<{ readonly hasChanges: boolean; readonly freshness: Freshness }> =>
+  withinTimeLimit(reader, async (limited) => {
+    const plan: ChangePlan = { endpoint, after: from.position, floor: from.floor, limit: 1 };
+    const { row, freshness } = await readRow<StateRow & ChangeRow>(
+      limited,
+      endpoint.recordType,
+      (table) => positionStatement(table, plan),
+      countsFor(from),
+    );
+    assertScopeFresh(endpoint, freshness);
+    assertNotExpired(from, freshness, row);
+    return { hasChanges: row.last_generation !== null, freshness };
+  });
+
 type ChangesRead = { readonly row: ChangeRow; readonly changes: RecordsText; readonly freshness: Freshness };
 
 /**
@@ -159,11 +228,7 @@ export const readChanges = (
 ): Promise<ChangesRead> =>
   withinTimeLimit(reader, async (limited) => {
     const { recordType } = plan.endpoint;
-    // A replica that is behind the token can't tell whether it has expired.
-    const options = {
-      counts: (row: ChangeRow, freshness: Freshness) =>
-        from === null || findExpiry(from, freshness, row) === undefined,
-    };
+    const options = countsFor(from);
     try {
       const { row, freshness } = await readRow<StateRow & ChangeRow & { changes: string }>(
         limited,
@@ -190,7 +255,7 @@ export const readChanges = (
  * is unavailable.
  */
 export async function serveChanges(read: ReadContext): Promise<void> {
-  const { tenant, version, endpoint, exchange } = read;
+  const { endpoint, exchange } = read;
   negotiateMediaType(exchange.req, ['application/json']);
   const { since, limit } = parseChangesQuery(parseQuery(toQueryText(exchange.req.url ?? '')));
   const from = since === null ? null : decodeSince(read, since);
@@ -199,14 +264,9 @@ export async function serveChanges(read: ReadContext): Promise<void> {
     const plan: ChangePlan = { endpoint, after: from?.position ?? null, floor: from?.floor ?? null, limit };
     const { row, changes, freshness } = await readChanges(readerFor(read), plan, from);
     assertScopeFresh(endpoint, freshness);
-    const expiry = from === null ? undefined : findExpiry(from, freshness, row);
-    if (expiry !== undefined) throw tokenExpired(expiry);
-    const next = encodeChangeToken(
-      tenant,
-      { version, resource: endpoint.name },
-      nextCursor(from, row, freshness, endpoint),
-    );
-    const address = `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
+    if (from !== null) assertNotExpired(from, freshness, row);
+    const next = encodeCursor(read, nextCursor(from, row, freshness, endpoint));
+    const address = feedAddress(read);
     return {
       body: { before: '{"data":[', records: changes, after: `],"next":"${next}","hasMore":${row.more}}` },
       links: row.more ? `<${address}?since=${next}&limit=${limit}>; rel="next"` : '',

@@ -212,6 +212,17 @@ from ${state} cross join (select coalesce(string_agg(change, ','), '') as change
 left join (select * from page order by n desc limit 1) as l on true where s.record_type = ${recordType}`,
   );
 
+/** The position of a page of changes, without their records. */
+export const positionStatement = (ref: TableRef, plan: ChangePlan): Statement =>
+  pageStatement(
+    'position of changes',
+    ref,
+    plan,
+    ({ expressions, columns, state, max, recordType }) => `with ${expressions}
+select ${stateColumns}, (select count(*) from found) > ${max} as more, ${columns}
+from ${state} left join (select * from page order by n desc limit 1) as l on true where s.record_type = ${recordType}`,
+  );
+
 /** As `changesStatement`, in pieces (`PieceRow`): as many as fit into `maxBytes`, at least one. */
 export const largeChangesStatement = (ref: TableRef, plan: ChangePlan, maxBytes: number): Statement =>
   pageStatement(

@@ -44,6 +44,8 @@ export type PublicExchange = PendingResponse & {
   /** Called once the version exists and, with a non-empty `resource`, once that resource of it exists. */
   onTarget(version: string, resource: string): void;
   onMember(member: Principal): void;
+  /** Called when the response becomes a stream: from then on it is no request in progress. */
+  onStream(): void;
   onServed: RecordServedRoute;
 };
 

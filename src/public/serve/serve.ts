@@ -5,8 +5,10 @@
 import type { RecordAccess } from '../../core/record-access.ts';
 import type { ServedRoute } from '../../core/served-route.ts';
 import { toQueryText } from '../../core/text/query-text.ts';
+import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { unauthorized } from '../../identity/principal.ts';
 import { serveChanges } from '../changes/change-feed.ts';
+import { asksForStream, serveChangeStream } from '../changes/change-stream.ts';
 import { serveDocument } from '../document/serve-document.ts';
 import { type ExportForm, exportTypes, serveExport } from '../export/serve-export.ts';
 import {
@@ -50,7 +52,7 @@ import { assertTenant } from './authorize.ts';
 import { serveDescription, serveDescriptionToMember } from './serve-description.ts';
 import { serveDiscovery } from './serve-discovery.ts';
 import { serveSummary } from './serve-summary.ts';
-import type { PublicService } from './service.ts';
+import type { Caller, PublicService } from './service.ts';
 
 /**
  * Many proxies and clients reject responses with more than 4 to 8 KiB of headers; a long query would be
@@ -66,6 +68,7 @@ const served = {
   record: { route: `${listPath}/{id}`, kind: 'record' },
   summary: { route: `${listPath}/summary`, kind: 'summary' },
   changes: { route: `${listPath}/changes`, kind: 'changes' },
+  stream: { route: `${listPath}/changes`, kind: 'stream' },
   description: { route: '/api/public/openapi/{version}', kind: 'description' },
   discovery: { route: '/api/public', kind: 'discovery' },
 } as const satisfies Record<string, ServedRoute>;
@@ -104,15 +107,17 @@ export async function serveRequest(service: PublicService, exchange: PublicExcha
     return runLookup(organizationId, () =>
       serveDescription(service, exchange, caller.tenant, key, target.version),
     );
+  if (target.kind === 'changes' && asksForStream(req)) return serveStream(service, exchange, target, key);
   return serveResource(service, exchange, caller, target);
 }
 
-async function serveResource(
+/** The endpoint of the target as the caller may read it, and the version that has it. */
+async function openRead(
   service: PublicService,
   exchange: PublicExchange,
-  { tenant, access, scopeKey, reader }: ReturnType<PublicService['loadCaller']>,
+  { tenant, access, scopeKey, reader }: Caller,
   target: RequestTarget,
-): Promise<void> {
+): Promise<{ readonly read: ReadContext; readonly state: VersionState }> {
   const { runLookup } = service;
   const { organizationId } = tenant;
   const { versions, content, outageTrust } = service.engine;
@@ -126,9 +131,41 @@ async function serveResource(
     content.findCompiled(state) ??
     (await runLookup(organizationId, () => content.loadCompiled(tenant, state)));
   const endpoint = narrowEndpoint(findEndpoint(exchange, state, schema, target), access);
-  addDeprecation(exchange, state, access, endpoint.name);
   const { bodies } = service;
-  const read = { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies };
+  return { read: { exchange, tenant, scopeKey, reader, version: state.version, endpoint, bodies }, state };
+}
+
+/** Events instead of a page of changes, for a caller who was authorized and admitted. */
+async function serveStream(
+  service: PublicService,
+  exchange: PublicExchange,
+  target: RequestTarget,
+  { id, tokenSubject = '' }: FoundApiKey,
+): Promise<void> {
+  exchange.onServed(served.stream);
+  const reopen = async () => {
+    const key = await service.authenticate(exchange.req.headers);
+    const caller = service.loadCaller(key);
+    assertTarget(target, caller.access);
+    return { ...(await openRead(service, exchange, caller, target)), access: caller.access };
+  };
+  const { read, state, access } = await reopen();
+  addDeprecation(exchange, state, access, read.endpoint.name);
+  await serveChangeStream(service.changeStreams, read, {
+    credential: `${id} ${tokenSubject}`,
+    reopen: async () => (await reopen()).read,
+  });
+}
+
+async function serveResource(
+  service: PublicService,
+  exchange: PublicExchange,
+  caller: Caller,
+  target: RequestTarget,
+): Promise<void> {
+  const { read, state } = await openRead(service, exchange, caller, target);
+  const { endpoint } = read;
+  addDeprecation(exchange, state, caller.access, endpoint.name);
   if (target.kind === 'list') await serveList(service, read);
   else if (isSummary(endpoint, target)) {
     exchange.onServed(served.summary);

@@ -7,6 +7,7 @@ import { type Cache, createCache } from '../../core/work/cache.ts';
 import { isReaderCurrent } from '../../db/former-warehouse.ts';
 import type { FoundApiKey } from '../../identity/api-key.store.ts';
 import { createPdfWriter } from '../../pdf/index.ts';
+import { type ChangeStreams, createChangeStreams } from '../changes/change-stream.ts';
 import type { DocumentSources } from '../document/serve-document.ts';
 import type { ReadContext } from '../http/exchange.ts';
 import { createPageBodyCache, type PageBodyCache } from '../http/page-bodies.ts';
@@ -36,6 +37,7 @@ export type PublicService = {
   readonly summaries: Cache<SummaryRead | undefined>;
   readonly loadCaller: (key: FoundApiKey) => Caller;
   readonly documents: DocumentSources;
+  readonly changeStreams: ChangeStreams;
 };
 
 /** Of an organization. */
@@ -45,17 +47,28 @@ const contextBytes = 1_000;
 /** Derived from the key alone. */
 export type Caller = Context & Pick<ReadContext, 'scopeKey'> & { readonly access: RecordAccess };
 
+/** A cached key is the same object until it is read again. */
+function createCallers(loadContext: (organizationId: string) => Context): PublicService['loadCaller'] {
+  const callers = new WeakMap<FoundApiKey, Caller>();
+  return (key) => {
+    const cached = callers.get(key);
+    if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
+    const caller = { ...loadContext(key.organization.id), access: key.access, scopeKey: toScopeKey(key) };
+    callers.set(key, caller);
+    return caller;
+  };
+}
+
 export function createPublicService(
   shared: ReadingCtx,
   readBrand: DocumentSources['readBrand'],
+  stopping: AbortSignal = new AbortController().signal,
 ): PublicService {
   const { cacheBytes, publicLoad } = shared.settings;
   const engine = shared.reads;
   const ctx: Ctx = { ...shared, db: { ...shared.db, control: shared.db.lookups } };
   const runLookup = createLookupQueue(ctx);
   const plans = createPlanCaches(cacheBytes.statements, engine.cacheCounters.queries);
-  /** A cached key is the same object until it is read again. */
-  const callers = new WeakMap<FoundApiKey, Caller>();
   const contexts = createCache<Context>({ maxBytes: cacheBytes.lookups, countBytes: () => contextBytes });
   const loadContext = (organizationId: string): Context => {
     const cached = contexts.findAny(organizationId);
@@ -75,13 +88,8 @@ export function createPublicService(
     loadPlan: plans.list,
     loadSummaryPlan: plans.summary,
     summaries: createCache({ maxBytes: 0 }),
+    changeStreams: createChangeStreams(ctx, engine.getReader, stopping),
     documents: { writer: createPdfWriter(), queue: createDocumentQueue(ctx), runLookup, readBrand },
-    loadCaller: (key) => {
-      const cached = callers.get(key);
-      if (cached !== undefined && isReaderCurrent(cached.reader)) return cached;
-      const caller = { ...loadContext(key.organization.id), access: key.access, scopeKey: toScopeKey(key) };
-      callers.set(key, caller);
-      return caller;
-    },
+    loadCaller: createCallers(loadContext),
   };
 }

@@ -18,7 +18,7 @@ const timeForm =
   /^(\d{4}-\d{2}-\d{2})(T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?)\d*(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/;
 const maxDigits = 100;
 const maxTimeLength = 60;
-const minInteger = -(2n ** 63n);
+export const minInteger = -(2n ** 63n);
 const maxInteger = 2n ** 63n - 1n;
 
 const invalid = (message: string): ParsedValue => ({ code: 'invalid_value', message });
