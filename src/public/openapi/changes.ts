@@ -17,6 +17,31 @@ const limit: oas31.ParameterObject = {
   schema: { type: 'integer', minimum: 1, maximum: 1_000, default: 100 },
 };
 
+const lastEventId: oas31.ParameterObject = {
+  name: 'Last-Event-ID',
+  in: 'header',
+  description:
+    'For event streams: the `id` of the last event received. The stream goes on behind it, whatever `since` is.',
+  schema: { type: 'string' },
+};
+
+/** The same changes as a stream of events, for clients that accept it. */
+const withEvents = (page: oas31.ResponseObject): oas31.ResponseObject => ({
+  ...page,
+  description:
+    'A page of changes. With `Accept: text/event-stream`, an event `changed` each time that there are more changes, without their records.',
+  content: {
+    ...page.content,
+    'text/event-stream': {
+      schema: {
+        type: 'string',
+        description:
+          'The data of an event is JSON with `version`, `resource`, `generation` and `next`, the address of the changes. Its `id` is for `Last-Event-ID`. Blocks without data are no events.',
+      },
+    },
+  },
+});
+
 const change = (
   op: string,
   description: string,
@@ -58,7 +83,7 @@ export function addChanges(
   version: string,
   name: string,
   { operations, components, summaries }: EndpointNames,
-  example: unknown,
+  { example, hasEvents }: { readonly example: unknown; readonly hasEvents: boolean },
 ): void {
   const record = { $ref: `#/components/schemas/${components.record}` };
   const kinds = {
@@ -77,6 +102,16 @@ export function addChanges(
     oneOf: Object.values(kinds),
     discriminator: { propertyName: 'op', mapping: { upsert: kinds.upsert.$ref, delete: kinds.delete.$ref } },
   });
+  const page = jsonResponse(
+    'A page of changes.',
+    changesHeaders,
+    buildPageSchema({ $ref: `#/components/schemas/${components.change}` }),
+    {
+      data: [{ op: 'upsert', id: '1042', at: '2026-01-31T10:00:00Z', record: example }],
+      next: 'WyJ…',
+      hasMore: false,
+    },
+  );
   builder.addPath(`/${version}/${name}/changes`, {
     get: {
       operationId: operations.changes,
@@ -84,18 +119,14 @@ export function addChanges(
       summary: summaries.changes,
       description:
         'Returns each changed record once, at its latest change, in the order of the syncs. To mirror the list, start without `since` and follow `next`.',
-      parameters: [since, limit, { $ref: '#/components/parameters/ifNoneMatch' }],
+      parameters: [
+        since,
+        limit,
+        ...(hasEvents ? [lastEventId] : []),
+        { $ref: '#/components/parameters/ifNoneMatch' },
+      ],
       responses: {
-        200: jsonResponse(
-          'A page of changes.',
-          changesHeaders,
-          buildPageSchema({ $ref: `#/components/schemas/${components.change}` }),
-          {
-            data: [{ op: 'upsert', id: '1042', at: '2026-01-31T10:00:00Z', record: example }],
-            next: 'WyJ…',
-            hasMore: false,
-          },
-        ),
+        200: hasEvents ? withEvents(page) : page,
         ...errorRefs,
       },
     },

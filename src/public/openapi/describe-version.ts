@@ -166,7 +166,9 @@ function addEndpoint(
     get: listOperation(endpoint, bindings, names, { filters, record: reference, example }),
   });
   addSummary(builder, { version, endpoint, bindings, names, filters, ifNoneMatch: shared('ifNoneMatch') });
-  addChanges(builder, version, endpoint.name, names, example);
+  // Versions from before had no parameter `format` either.
+  const hasEvents = bindings[endpoint.recordType]?.takesFormat === true;
+  addChanges(builder, version, endpoint.name, names, { example, hasEvents });
   const retrieve = recordOperation(endpoint, names, reference, example, values['id']);
   builder.addPath(`/${version}/${endpoint.name}/{id}`, {
     get: hasDocument(endpoint) ? withDocument(retrieve) : retrieve,

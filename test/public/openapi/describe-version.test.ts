@@ -43,6 +43,16 @@ describe('describeVersion', () => {
   });
 });
 
+describe('the description of changes', () => {
+  it('has their events and the header with which they are resumed', () => {
+    const { get } = JSON.parse(describeEndpoints([invoicesEndpoint], { notes })).paths[
+      '/v2/invoices/changes'
+    ];
+    expect(get.parameters).toContainEqual(expect.objectContaining({ name: 'Last-Event-ID', in: 'header' }));
+    expect(Object.keys(get.responses[200].content)).toEqual(['application/json', 'text/event-stream']);
+  });
+});
+
 describe('GET /openapi/{version}', () => {
   const site = useStarted(() => {
     const drafted = { ...invoicesEndpoint, name: 'drafted' };
