@@ -1,4 +1,4 @@
-// A plain HTTP client: the bytes of an answer as they came.
+// A plain HTTP client: the bytes of an answer as they came; of a stream, those up to its first event.
 import { Agent, request } from 'node:http';
 import { bodyText } from './random.ts';
 
@@ -40,7 +40,12 @@ export function createCaller(origin: string): { readonly call: Call; close(): vo
       sent.on('error', reject);
       sent.on('response', (response) => {
         const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        const isStream = response.headers['content-type']?.startsWith('text/event-stream') === true;
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          // It goes on until the client leaves.
+          if (isStream && chunk.includes('\n\n')) response.destroy();
+        });
         response.on('error', () => undefined);
         response.on('close', () => {
           const raw = Buffer.concat(chunks);

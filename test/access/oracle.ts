@@ -49,17 +49,17 @@ export type Oracle = {
 
 /**
  * Throws an Error when a valid reader is answered 401 or 5xx, a tool fails, or an answer ends early that is
- * no export: that says nothing about what they may read.
+ * no export or stream: that says nothing about what they may read.
  */
 const withoutFaults =
   (call: Call): Call =>
   async (sent) => {
     const answer = await call(sent);
-    const isExport = /csv|ndjson/.test(sent.headers?.['accept'] ?? '');
+    const mayEndEarly = /csv|ndjson|event-stream/.test(sent.headers?.['accept'] ?? '');
     const isFault =
       answer.status === 401 ||
       answer.status >= 500 ||
-      !(answer.isWhole || isExport) ||
+      !(answer.isWhole || mayEndEarly) ||
       (sent.path === '/mcp' && answer.text.includes('\\"code\\":\\"INTERNAL_ERROR'));
     if (isFault && !answer.text.includes('scope_field_stale'))
       throw new Error(`${sent.path}: ${answer.status} ${answer.text}`);

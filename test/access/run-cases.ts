@@ -9,6 +9,7 @@ import { type Case, computeExpected, createOracle, type Oracle, type Reader } fr
 import { plainQuery, randomQuery } from './queries.ts';
 import { randomConditions, randomLayer, unlimited } from './scopes.ts';
 import { checkStale } from './stale.ts';
+import { createStreamFollower } from './stream.ts';
 import { summarySurfaces } from './summaries.ts';
 import { readSurfaces, type Surface } from './surfaces.ts';
 
@@ -21,6 +22,9 @@ export const surfaces: readonly Surface[] = [
 ];
 /** Reported like a surface; its cases are the histories. */
 export const feedName = 'change feed';
+/** Of the events of the feed. */
+export const streamName = 'change stream';
+const followed = { [feedName]: createFollower, [streamName]: createStreamFollower };
 /** Also reported like a surface: every surface while a field of a scope is stale. */
 export const staleName = 'stale scope fields';
 
@@ -153,14 +157,18 @@ export const runStale = (oracle: Oracle, readers: readonly Reader[]): Promise<vo
 
 export type Followers = { catchUp(): Promise<void> };
 
-/** One client of each feed for each reader; `catchUp` throws a Difference. */
-export function createFollowers(oracle: Oracle, readers: readonly Reader[]): Followers {
+/** One client of each feed, or of its events, for each reader; `catchUp` throws a Difference. */
+export function createFollowers(
+  oracle: Oracle,
+  readers: readonly Reader[],
+  name: keyof typeof followed,
+): Followers {
   const { random, versions } = oracle.fixture;
   const followers = readers.flatMap((reader) =>
     versions.flatMap((version) =>
       version.endpoints.map((endpoint) => {
         const one: Case = { oracle, reader, version, endpoint, query: plainQuery, seed: random.int(2 ** 31) };
-        return { one, follower: createFollower(one) };
+        return { one, follower: followed[name](one) };
       }),
     ),
   );
@@ -170,7 +178,7 @@ export function createFollowers(oracle: Oracle, readers: readonly Reader[]): Fol
       const work = async (): Promise<void> => {
         for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
           const { one, follower } = next;
-          await check(feedName, one, follower.catchUp);
+          await check(name, one, follower.catchUp);
         }
       };
       await Promise.all(Array.from({ length: concurrency }, work));
@@ -203,14 +211,14 @@ export async function runFixture(
 ): Promise<Ran> {
   const oracle = await createOracle(fixture);
   const readers = await createReaders(fixture, count);
-  const followers = createFollowers(oracle, readers);
+  const followers = ([feedName, streamName] as const).map((name) => createFollowers(oracle, readers, name));
   let partial = 0;
   for (let round = 0; round < rounds; round += 1) {
     if (round > 0) {
       await fixture.change();
       await oracle.refresh();
     }
-    await followers.catchUp();
+    for (const { catchUp } of followers) await catchUp();
     const cases = randomCases(oracle, readers, queriesPerRound);
     await runQueries(cases, surfaces);
     for (const one of cases) if (await isPartial(one)) partial += 1;

@@ -55,7 +55,7 @@ const rows: readonly SwitchOff[] = [
     surfaces: [
       ...['list', 'record', 'export as JSON lines', 'export as CSV', 'change feed', 'summary', 'expand'],
       ...['describe of /mcp', 'query of /mcp', 'get of /mcp', 'aggregate of /mcp', 'expand of /mcp'],
-      ...['aggregate', 'discovery', 'HEAD'],
+      ...['aggregate', 'discovery', 'HEAD', 'change stream'],
     ],
   },
   { ...rowScope, what: 'the row scope of answers in pieces', surfaces: ['list', 'change feed'], large: true },
@@ -135,6 +135,29 @@ const rows: readonly SwitchOff[] = [
     replaces: 'assertSameContent',
     instead:
       '(original) => (cursor, read) => original({ ...cursor, reachMark: toReachMark(read.endpoint) }, read)',
+  },
+  {
+    what: 'the row scope of events',
+    surfaces: ['change stream'],
+    file: 'src/public/changes/change-stream.ts',
+    replaces: 'findChangesAfter',
+    instead:
+      '(original) => (read, ...given) => original({ ...read, endpoint: { ...read.endpoint, scope: [] } }, ...given)',
+  },
+  {
+    what: 'whether events have anything to report',
+    surfaces: ['change stream'],
+    file: 'src/public/changes/change-stream.ts',
+    replaces: 'findChangesAfter',
+    instead: '(original) => async (...given) => ({ ...(await original(...given)), hasChanges: true })',
+  },
+  {
+    what: 'the position of an event',
+    surfaces: ['change stream'],
+    file: 'src/public/changes/change-stream.ts',
+    replaces: 'cursorAt',
+    instead:
+      "(original) => (endpoint, state) => ({ ...original(endpoint, state), position: { generation: '0', kind: 'upsert', id: '0' } })",
   },
   {
     what: 'the number of records',

@@ -18,6 +18,7 @@ import {
   runQueries,
   runStale,
   staleName,
+  streamName,
   surfaces,
 } from './run-cases.ts';
 import { type Service, startService } from './service.ts';
@@ -65,8 +66,8 @@ async function findDifference(
   // The same cases for each replacement, whichever were played before.
   const oracle = await createOracle({ ...fixture, random: createRandom(caseSeed + seed) }, of);
   try {
-    if (surface === feedName) {
-      const followers = createFollowers(oracle, readers);
+    if (surface === feedName || surface === streamName) {
+      const followers = createFollowers(oracle, readers, surface);
       for (let round = 0; round < 3; round += 1) {
         await followers.catchUp();
         await fixture.change();
