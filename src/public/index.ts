@@ -19,7 +19,7 @@ export {
   type LineField,
   type ListType,
 } from '../warehouse/columns.ts';
-export { type ChangesSince, countChanges, type Feed, listFeeds, readFirstChanges } from './changes/follow.ts';
+export { type ChangesSince, countChanges, listFeeds, readFirstChanges } from './changes/follow.ts';
 export type { DocumentBrand } from './document/serve-document.ts';
 export type { DraftSource } from './draft/described.ts';
 export { draftDocument } from './draft/draft-document.ts';

@@ -1,6 +1,7 @@
 // No secret leaks: each is in the one response that shows it, if any, and in no other response, no log line
 // at any level and no row of any table. The search looks for the secret itself and its usual encodings;
 // hashes and encrypted values contain none of them.
+
 import { createHash, createPrivateKey, randomBytes } from 'node:crypto';
 import supertest from 'supertest';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -9,6 +10,7 @@ import { countByKey, encryptedColumns, findUnlistedColumns } from '../../src/adm
 import { createId } from '../../src/core/id.ts';
 import type { AnyRoute, Route } from '../../src/http/route/route.ts';
 import { platformRoutes } from '../../src/platform/index.ts';
+import { webhookBinding } from '../../src/platform/webhooks/secrets.ts';
 import { secretBinding, startScheduler } from '../../src/sync/index.ts';
 import { type Answer, type Api, base, createApi } from '../setup/api.ts';
 import { testSettings } from '../setup/database.ts';
@@ -192,6 +194,20 @@ describe('secrets', () => {
       (await org.api('get', `/sync-runs/${run.id}`)).body.status === 'succeeded' ? true : undefined,
     );
     await good('get', `/sync-runs/${run.id}/events`);
+  });
+
+  it('of webhooks are returned once, and private keys never', async () => {
+    const { id: keyId } = await good('post', '/api-keys', { name: 'Reader of webhooks' });
+    for (const signature of ['v1', 'v1a']) {
+      const sent = { url: 'https://hooks.example.test', events: ['sync.failed'], keyId, signature };
+      const made = await good('post', '/webhooks', sent);
+      const rotated = await good('post', `/webhooks/${made.id}/rotate`, {});
+      for (const { secret } of [made, rotated]) if (secret !== null) secrets.set(secret, 1);
+      await good('post', `/webhooks/${made.id}/test`);
+      const [row] = await org.sql((tx) => tx('webhook_endpoints').where({ id: made.id }).select('secret'));
+      const plain = org.ctx.keyring.decrypt(row.secret, webhookBinding(org.id, made.id));
+      if (signature === 'v1a') secrets.set(plain, 0);
+    }
   });
 
   it('of payment providers are never returned, whether they work or not', async () => {

@@ -18,8 +18,6 @@ export type Received = {
 /** The status of the answer, or what to do instead of answering 204. */
 type Answer = number | ((response: ServerResponse) => unknown);
 
-export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
-
 export async function startReceiver() {
   const received: Received[] = [];
   const receiver = {

@@ -49,6 +49,8 @@ export async function openWebhookSite(ctx: Ctx) {
     read: createCaller(app, { secret: reader.secret, organizationId }),
     /** Sends what is due now, whatever the database's clock says. */
     work: async (): Promise<void> => {
+      // A turn in progress may have looked before what the test has done since.
+      await worker.waitUntilIdle();
       await sql((tx) => makeDue(tx, 'webhooks'));
       await worker.waitUntilIdle();
     },

@@ -31,7 +31,7 @@ async function sync(change: () => void): Promise<void> {
 }
 
 describe('changed records', () => {
-  it('are told with a token that leads to them, and in order', async () => {
+  it('come with a token that leads to them, and in order', async () => {
     await site.create();
     await site.work();
     expect(site.receiver.take()).toEqual([]);
@@ -93,7 +93,7 @@ describe('changed records', () => {
     expect(log[0].messageId).toBe(received[0]?.id);
   });
 
-  it('are told again after a replay, as one message with the present number', async () => {
+  it('come again after a replay, as one message with the present number', async () => {
     const { id } = await site.create();
     for (const record of [2, 3]) {
       await sync(() => site.erp.put(record));
@@ -274,7 +274,7 @@ describe('an endpoint', () => {
     expect(site.receiver.take().map(({ event }) => event.type)).toContain('records.changed');
   });
 
-  it('is disabled by 410, and is told what it missed once it is enabled', async () => {
+  it('is disabled by 410, and gets what it missed once it is enabled', async () => {
     const { id } = await site.create();
     expect(await fail(id, () => 410)).toMatchObject({ enabled: false, disabledReason: { code: 'gone' } });
     site.receiver.answer = () => 204;
@@ -287,7 +287,7 @@ describe('an endpoint', () => {
     expect(received.map(({ event }) => event.data)).toMatchObject([{ generation: 3, upserts: 2 }]);
   });
 
-  it('is disabled after five days of failures, and the owners are told', async () => {
+  it('is disabled after five days of failures, and the owners get a mail', async () => {
     const { id } = await site.create();
     await fail(id, (_message) => (response) => response.destroy());
     aheadMs += 5 * 24 * hour;

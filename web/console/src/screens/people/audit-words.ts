@@ -11,6 +11,7 @@ export const areas: Readonly<Record<Area, string>> = {
   syncs: 'Syncs',
   'api-versions': 'API versions',
   'api-keys': 'API keys',
+  webhooks: 'Webhooks',
   views: 'Views',
   agents: 'Agents',
   payments: 'Payments',
