@@ -1673,6 +1673,24 @@ create policy owner_sees_all on sync_configs for all to portal_owner using (true
 CREATE TRIGGER schedule_changes BEFORE UPDATE ON sync_configs FOR EACH ROW EXECUTE FUNCTION note_schedule_change();
 grant delete, insert, select, update on sync_configs to portal_service;
 
+-- Records that the next run of a sync is to read again. run_id: the run that took the record over at its start; the transaction that stores its outcome deletes the row, unless the record was requested again meanwhile. The next run takes over what a failed one leaves.
+create table sync_rereads (
+  organization_id uuid not null,
+  sync_config_id uuid not null,
+  record_id text not null,
+  run_id uuid,
+  constraint sync_rereads_pkey PRIMARY KEY (sync_config_id, record_id),
+  constraint reread_of_config FOREIGN KEY (organization_id, sync_config_id) REFERENCES sync_configs(organization_id, id) ON DELETE CASCADE,
+  constraint sync_rereads_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
+);
+CREATE INDEX sync_rereads_organization_id_sync_config_id_idx ON sync_rereads USING btree (organization_id, sync_config_id);
+CREATE INDEX sync_rereads_run_id_record_id_idx ON sync_rereads USING btree (run_id, record_id) WHERE run_id IS NOT NULL;
+alter table sync_rereads enable row level security;
+alter table sync_rereads force row level security;
+create policy own_organization on sync_rereads for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on sync_rereads for all to portal_owner using (true);
+grant delete, insert, select, update on sync_rereads to portal_service;
+
 -- The log of each run.
 create table sync_run_events (
   id bigint generated always as identity not null,
@@ -1725,7 +1743,7 @@ create table sync_runs (
   requests integer default 0,
   rolling_requests integer default 0,
   constraint sync_runs_pkey PRIMARY KEY (id),
-  constraint sync_runs_mode_check CHECK (mode = ANY (ARRAY['incremental', 'full'])),
+  constraint sync_runs_mode_check CHECK (mode = ANY (ARRAY['incremental', 'full', 'reread'])),
   constraint sync_runs_status_check CHECK (status = ANY (ARRAY['queued', 'running', 'waiting', 'publishing', 'succeeded', 'partial', 'failed', 'cancelled'])),
   constraint sync_runs_trigger_check CHECK (trigger = ANY (ARRAY['schedule', 'manual', 'retry'])),
   constraint run_of_config FOREIGN KEY (organization_id, sync_config_id) REFERENCES sync_configs(organization_id, id) ON DELETE CASCADE,

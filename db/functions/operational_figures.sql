@@ -54,7 +54,7 @@ language sql stable security definer set search_path = public, pg_temp as $$
       select c.id, extract(epoch from clock_timestamp() - slot.at)::float8 as seconds
       from sync_configs c
       left join lateral (
-        select s.started_at from sync_runs s where s.sync_config_id = c.id and s.status in ('succeeded', 'partial')
+        select s.started_at from sync_runs s where s.sync_config_id = c.id and s.status in ('succeeded', 'partial') and s.mode <> 'reread'
         order by s.queued_at desc, s.id desc limit 1) kept on true
       cross join lateral (
         select r.scheduled_for as at from sync_runs r

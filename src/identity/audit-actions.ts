@@ -50,6 +50,7 @@ const sentences = {
     'sync-config.approve-deletions': 'approved held deletions{ of }',
     'sync-config.reject-deletions': 'rejected held deletions{ of }',
     'sync-config.accept-missing-fields': 'accepted that fields are missing{ in }',
+    'sync-config.reread': 'requested that records are read again{ in }',
     'sync-config.retry-rejections': 'retried rejected records{ of }',
     'sync-run.trigger': 'started a run{ of }',
     'sync-run.trigger-all': 'started a run of every sync',

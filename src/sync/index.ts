@@ -59,10 +59,11 @@ export {
 } from './outcome/index-jobs.ts';
 export { readStoredRecords, type StoredRecords, syncedAtText } from './outcome/stored-records.ts';
 export { findDueSlot, findNextSlot, findScheduleProblem } from './queue/due-slots.ts';
+export { maxQueuedRereads, queueRereads } from './queue/rereads.store.ts';
 export { waitsForMove } from './queue/retry.ts';
 export { insertRunEvent } from './queue/run-events.store.ts';
 export { insertRunOfEach } from './queue/run-of-each.store.ts';
-export { isFinal, type RunStatus, runStatuses } from './queue/run-state.ts';
+export { isFinal, type RunStatus, runModes, runStatuses } from './queue/run-state.ts';
 export {
   findOpenRun,
   findRun,

@@ -104,7 +104,8 @@ function lineageAfter(current: LockedState, isFresh: boolean, hasChanges: boolea
 /**
  * After a complete read the high-water mark follows the ERP's clock; after an incremental one, the
  * modification times that were read. An incremental run never moves it back. It always stays `settleMs`
- * behind the ERP's clock, for changes that were not visible yet.
+ * behind the ERP's clock, for changes that were not visible yet. A run that reads only requested records says
+ * nothing about the age of the others.
  */
 async function writeState(
   { client, schema, state, rules }: PublishContext,
@@ -113,6 +114,7 @@ async function writeState(
   const { mode, maxModified, scanned, today, filter = null } = state.plan;
   const runId = new Parameter(state.runId);
   const isFull = new Parameter(mode === 'full');
+  const isReread = new Parameter(mode === 'reread');
   const isCompared = new Parameter(mode === 'full' || scanned);
   const erpNow = new Parameter(state.counters.erpStartedAt);
   const settled = sql`${erpNow}::timestamptz - make_interval(secs => ${rules.settleMs / 1000})`;
@@ -122,7 +124,7 @@ async function writeState(
   await client.query(
     sql`update ${tableOf(schema, 'record_state')} set generation = ${generation}, row_count = ${rowCount}, published_run = ${runId},
        epoch = ${lineage.epoch}, timeline = ${lineage.timeline}, former_epochs = ${JSON.stringify(lineage.formerEpochs)},
-       scope_columns = ${JSON.stringify(scopeColumns)}, filter = ${filter === null ? null : JSON.stringify(filter)}, synced_at = ${startedAt},
+       scope_columns = ${JSON.stringify(scopeColumns)}, filter = ${filter === null ? null : JSON.stringify(filter)}, synced_at = case when ${isReread} then synced_at else ${startedAt} end,
        high_water = case when ${isFull} then ${settled} else greatest(high_water, least(${read}::timestamptz, ${settled})) end,
        reconciled_at = case when ${isCompared} then ${erpNow}::timestamptz else reconciled_at end,
        scanned_on = case when ${isCompared} then ${today}::date else scanned_on end,

@@ -12,14 +12,16 @@ import { quoteIdentifier, stagingTable } from './table.ts';
 export type RunCounters = { readonly fetched: number; readonly rejected: number; readonly pages: number };
 
 /**
- * The steps of a run, in order. A full run has only `pages` and `done`; `scan` and `rescan` happen only when
- * they are needed.
+ * The steps of a run, in order. A full run has only `pages` and `done`; one that reads only requested records
+ * begins with `requested` and ends after it unless the ERP lacks some of them; `scan` and `rescan` happen only
+ * when they are needed.
  */
 export type RunStep =
   | 'pages'
   | 'listed'
   | 'lineChanges'
   | 'rejected'
+  | 'requested'
   | 'open'
   | 'rolling'
   | 'feed'
@@ -34,7 +36,8 @@ export type RunStep =
  * know without the ERP.
  */
 export type RunPlan = {
-  readonly mode: 'incremental' | 'full';
+  /** `reread`: only records that were requested. */
+  readonly mode: 'incremental' | 'full' | 'reread';
   readonly idType: 'integer' | 'text';
   readonly step: RunStep;
   /** Records changed at or after this instant are read, RFC 3339; null reads all records. */
@@ -96,7 +99,7 @@ export type ComparedWith = { readonly table: string; readonly generation: string
 
 export const createRunPlan = (of: Pick<RunPlan, 'mode' | 'idType' | 'since'>): RunPlan => ({
   ...of,
-  step: 'pages',
+  step: of.mode === 'reread' ? 'requested' : 'pages',
   maxModified: null,
   feed: 'unknown',
   scanned: false,

@@ -69,6 +69,7 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
     ['erp_record_types', { name: 'x', position: 0, head: '{}' }],
     ['sync_configs', { id: config, name: 'x', record_type: 'x', mode: 'full', deletions: 'none' }],
     ['sync_runs', { id: run, sync_config_id: config, record_type: 'x', mode: 'full', trigger: 'manual' }],
+    ['sync_rereads', { sync_config_id: config, record_id: 'x' }],
     ['sync_run_events', { run_id: run, level: 'info', message: 'x' }],
     ['drift_events', { id, record_type: 'x', kind: 'added', field: 'x', to_type: 'x', run_id: run, at: now }],
     ['sync_alerts', { sync_config_id: config }],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Day, Id, Instant } from '../../http/fields.ts';
-import { runStatuses, syncedAtText } from '../../sync/index.ts';
+import { runModes, runStatuses, syncedAtText } from '../../sync/index.ts';
 
 /** The worst first. */
 export const syncStates = [
@@ -86,7 +86,7 @@ const SyncOverview = z.object({
     .object({
       id: Id,
       status: z.enum(runStatuses),
-      mode: z.enum(['incremental', 'full']),
+      mode: z.enum(runModes),
       startedAt: Instant.nullable(),
       finishedAt: Instant.nullable(),
       percent: z.int().nullable(),

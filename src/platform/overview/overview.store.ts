@@ -18,7 +18,7 @@ export type SyncRow = Pick<
   run_finished_at: Date | null;
   run_percent: number | null;
   is_open: boolean;
-  /** Of the newest run that ended without being cancelled. */
+  /** Of the newest run that ended without being cancelled, or with no more than requested records read. */
   ended_id: string | null;
   ended_status: 'succeeded' | 'partial' | 'failed' | null;
   ended_error: RunRow['error'];
@@ -39,8 +39,9 @@ export async function listSyncs(tx: Tx, organizationId: string): Promise<SyncRow
      from sync_configs c
      left join lateral (
        select r.id, r.status, r.mode, r.started_at, r.finished_at, (r.progress ->> 'percent')::int as percent ${runs} ${newest}) run on true
-     left join lateral (select r.id, r.status, r.error ${runs} and r.status in ('succeeded', 'partial', 'failed') ${newest}) ended on true
-     left join lateral (select r.started_at, r.finished_at ${runs} and r.status in ${published} ${newest}) kept on true
+     left join lateral (select r.id, r.status, r.error ${runs} and r.status in ('succeeded', 'partial', 'failed')
+       and not (r.mode = 'reread' and r.status = 'succeeded') ${newest}) ended on true
+     left join lateral (select r.started_at, r.finished_at ${runs} and r.status in ${published} and r.mode <> 'reread' ${newest}) kept on true
      left join lateral (
        select r.scheduled_for as at ${runs} and r.trigger = 'schedule' and r.scheduled_for > coalesce(kept.started_at, '-infinity')
          and c.enabled and c.schedule is not null and c.paused_reason is null

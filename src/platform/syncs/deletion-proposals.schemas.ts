@@ -1,7 +1,7 @@
 // Request and response schemas of deletion proposals.
 import { z } from 'zod';
 import { Id, Instant, queryInteger, shortText } from '../../http/fields.ts';
-import { proposalStatuses } from '../../sync/index.ts';
+import { proposalStatuses, runModes } from '../../sync/index.ts';
 
 export const ProposalParams = z.strictObject({ id: Id, proposalId: Id });
 
@@ -52,7 +52,7 @@ export const SyncDeletionProposal = z
     evidence: z
       .object({
         runId: Id.nullable().describe('The last run that compared all records and found these absent'),
-        mode: z.enum(['incremental', 'full']).nullable(),
+        mode: z.enum(runModes).nullable(),
         erpStartedAt: Instant.nullable().describe("The ERP's clock at the start of that run"),
         rows: z.int().nullable().describe('Number of stored records of this type'),
         allowed: z

@@ -15,6 +15,7 @@ import {
   type ProposalStatus,
   queueRun,
   rejectProposal,
+  runModes,
 } from '../../sync/index.ts';
 import type { DeletionApproval, DeletionRejection, RecordsQuery } from './deletion-proposals.schemas.ts';
 import { runView } from './run-view.ts';
@@ -37,7 +38,7 @@ const proposalView = (
   count,
   evidence: {
     runId: text(evidence['runId']),
-    mode: parseChoice(evidence['mode'], ['incremental', 'full']),
+    mode: parseChoice(evidence['mode'], runModes),
     erpStartedAt: text(evidence['erpStartedAt']),
     rows: whole(evidence['rows']),
     allowed: whole(evidence['allowed']),

@@ -19,7 +19,11 @@ const Point = z.object({
     .enum(runStatuses)
     .describe('Of a slice, the worst: failed, partial, cancelled, an open state, succeeded'),
   counts: z.object(counts).describe('Runs by how they ended; `open`: they have not'),
-  mode: z.enum(['incremental', 'full']).describe('Of a slice, `full` if any of its runs was'),
+  mode: z
+    .enum(['incremental', 'full'])
+    .describe(
+      'Of a slice, `full` if any of its runs was; `incremental` also of a run that read only requested records',
+    ),
   durationMs: z
     .int()
     .nullable()

@@ -11,9 +11,13 @@ import {
   insertRun,
   insertRunEvent,
   insertRunOfEach,
+  maxQueuedRereads,
+  queueRereads,
   type RunRow,
 } from '../../sync/index.ts';
+import { isValidId } from '../../warehouse/validate-values.ts';
 import { getterOf } from '../rows.ts';
+import { getSyncableType } from './config-checks.ts';
 import { runView } from './run-view.ts';
 import { getConfigRow } from './syncs.service.ts';
 import * as store from './syncs.store.ts';
@@ -29,17 +33,20 @@ const auditTrigger = (tx: Tx, ctx: RequestCtx, run: RunRow) =>
 
 /**
  * Returns an open run instead of creating another one. A full run requested during an incremental one is
- * queued after it; an incremental run that is only queued becomes full. Throws 404 for an unknown sync.
+ * queued after it; an incremental run that is only queued becomes full, and one that would read only requested
+ * records becomes the run. Throws 404 for an unknown sync.
  */
 export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | 'full' | undefined) =>
   inTransaction(ctx, async (tx) => {
     const config = await getConfigRow(tx, ctx, id);
     const wanted = mode ?? config.mode;
     const open = await findOpenRun(tx, ctx.organizationId, id);
-    if (open !== undefined && (open.mode === 'full' || wanted === 'incremental'))
+    if (open?.mode === 'full' || (open?.mode === 'incremental' && wanted === 'incremental'))
       return { ...runView(ctx, open), coalesced: true };
     const raised =
-      open === undefined ? undefined : await store.upgradeToFull(tx, ctx.organizationId, open.id);
+      open === undefined || wanted === 'incremental'
+        ? undefined
+        : await store.upgradeToFull(tx, ctx.organizationId, open.id);
     if (raised !== undefined) {
       await auditTrigger(tx, ctx, raised);
       return { ...runView(ctx, raised), coalesced: true };
@@ -58,6 +65,39 @@ export const triggerSync = (ctx: RequestCtx, id: string, mode: 'incremental' | '
     await auditTrigger(tx, ctx, inserted);
     return { ...runView(ctx, inserted), coalesced: false };
   });
+
+/**
+ * Queues the records, and the run that reads them. Throws 404 for an unknown sync, 422 `invalid_id` for each id
+ * that the record type can't have, 422 `limit_reached` when too many are queued, and what `getSyncableType`
+ * throws.
+ */
+export async function rereadRecords(ctx: RequestCtx, id: string, ids: readonly string[]) {
+  const found = await inTransaction(ctx, (tx) => getConfigRow(tx, ctx, id));
+  const { idType } = await getSyncableType(ctx, found.record_type);
+  const wrong = ids.flatMap((one, index) => (isValidId(one, idType) ? [] : [index]));
+  if (wrong.length > 0) {
+    const message = `must be ${idType === 'integer' ? 'an integer without leading zeros' : 'a text that can be stored'}, as ids of ${found.record_type} are`;
+    throw invalid(
+      'Some ids are not valid',
+      wrong.slice(0, 100).map((index) => ({ path: `ids[${index}]`, code: 'invalid_id', message })),
+    );
+  }
+  return inTransaction(ctx, async (tx) => {
+    const queued = await queueRereads(tx, await getConfigRow(tx, ctx, id), ids);
+    if (queued === undefined)
+      throw invalid('Too many records are queued', [
+        {
+          path: 'ids',
+          code: 'limit_reached',
+          message: `At most ${maxQueuedRereads} records of a sync may wait to be read again. Start a full run instead.`,
+        },
+      ]);
+    const { run, isNew } = queued;
+    const changes = { records: new Set(ids).size, runId: run.id };
+    await writeAudit(tx, ctx, 'sync-config.reread', ['sync-config', id], changes);
+    return { ...runView(ctx, run), coalesced: !isNew };
+  });
+}
 
 /** Queues a run of each enabled sync that has none open. */
 export const triggerSyncs = (ctx: RequestCtx, mode: 'incremental' | 'full' | undefined) =>

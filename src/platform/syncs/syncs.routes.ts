@@ -18,6 +18,7 @@ import {
   MissingFields,
   NewSyncConfig,
   RejectionRetry,
+  RereadInput,
   StartedSyncRuns,
   SyncConfig,
   SyncConfigPatch,
@@ -115,7 +116,7 @@ export const syncRoutes = inGroup('Syncs', [
     summary: 'Start a sync run',
     description:
       'Queues a run. If one is queued or running, that run is returned instead, with `coalesced: true`. When a full run is requested, a queued ' +
-      'incremental run becomes full, and a full run is queued after a running incremental one.',
+      "incremental run becomes full, and a full run is queued after a running incremental one. A run that reads only requested records doesn't count.",
     params: IdParams,
     body: TriggerInput,
     example: { mode: 'full' },
@@ -134,6 +135,21 @@ export const syncRoutes = inGroup('Syncs', [
     response: StartedSyncRuns,
     status: 202,
     handler: (ctx, { body }) => runs.triggerSyncs(ctx, body.mode),
+  }),
+  defineRoute('rereadRecords', 'POST /sync-configs/{id}/reread', {
+    permission: 'sync:create',
+    summary: 'Read records again',
+    description:
+      'For a script in the ERP that knows what has just changed. The ids are queued for the next run. If no run is queued, one is that reads only ' +
+      'these records; it starts at once, or after the run in progress. Otherwise the queued run reads them too, and is returned with ' +
+      '`coalesced: true`. A record that the ERP no longer has is deleted under the rules for deletions. An id stays queued until a run that read ' +
+      'it has been published.',
+    params: IdParams,
+    body: RereadInput,
+    example: { ids: ['1042', '1043'] },
+    response: TriggeredSyncRun,
+    status: 202,
+    handler: (ctx, { params, body }) => runs.rereadRecords(ctx, params.id, body.ids),
   }),
   ...deletionProposalRoutes,
   defineRoute('acceptMissingFields', 'POST /sync-configs/{id}/accept-missing-fields', {

@@ -1,7 +1,7 @@
 // Request and response schemas of sync configurations and runs.
 import { z } from 'zod';
 import { Email, Id, Instant, shortText } from '../../http/fields.ts';
-import { runStatuses, syncedAtText } from '../../sync/index.ts';
+import { runModes, runStatuses, syncedAtText } from '../../sync/index.ts';
 
 const areDistinct = (values: readonly string[]): boolean => new Set(values).size === values.length;
 const fieldName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,62}$/, 'must be a field name of the record type');
@@ -68,6 +68,10 @@ export type SyncConfigPatch = z.output<typeof SyncConfigPatch>;
 
 export const TriggerInput = z.strictObject({ mode: z.enum(['incremental', 'full']).optional() });
 
+export const RereadInput = z.strictObject({
+  ids: z.array(z.string().min(1).max(200)).min(1).max(1000).describe('Ids of records in the ERP'),
+});
+
 export const MissingFields = z.strictObject({ fields: z.array(fieldName).min(1).max(1000) });
 
 const problem = z.object({
@@ -102,7 +106,7 @@ export const SyncRun = z
     id: Id,
     syncConfigId: Id,
     recordType: z.string(),
-    mode: z.enum(['incremental', 'full']),
+    mode: z.enum(runModes).describe('`reread`: only records that were requested'),
     status: z.enum(runStatuses),
     trigger: z.enum(['schedule', 'manual', 'retry']),
     attempt: z.int(),

@@ -26,9 +26,11 @@ import { listProposalRecords, type ShowValue } from '../deletions/deletion-propo
 import { reportDrift } from '../fields/drift.ts';
 import { listMaskedSources } from '../fields/masked-sources.ts';
 import { logStep } from '../queue/log-step.ts';
+import { deleteRereads } from '../queue/rereads.store.ts';
 import { ProofFailed } from '../queue/retry.ts';
 import { writeRunEvent } from '../queue/run-events.store.ts';
 import {
+  findRun,
   type Lease,
   moveRun,
   type RunRow,
@@ -173,7 +175,11 @@ export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, out
   const moved = await moveRun(ctx, lease, outcome.status, change, async (tx) => {
     await assertStillPublished(ctx, lease.runId);
     await setPausedReason(tx, ctx.organizationId, row.sync_config_id, null);
-    await recordSyncHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId, held });
+    await deleteRereads(tx, lease.runId);
+    const mode = (await findRun(tx, ctx.organizationId, lease.runId))?.mode;
+    // A few records that could be read don't show that the sync has recovered.
+    if (mode !== 'reread' || health !== 'green')
+      await recordSyncHealth(tx, ctx, row.sync_config_id, { health, problem, runId: lease.runId, held });
     await announceRecords(tx, ctx.organizationId);
   });
   if (!moved) throw new LostLease('a newer lease holds the run');

@@ -1,6 +1,10 @@
 // The states of a run and the legal moves between them. Code and test read the same table; a move is one
 // conditional UPDATE.
 
+import type { RunPlan } from '../../warehouse/run-state-row.ts';
+
+export const runModes = ['incremental', 'full', 'reread'] as const satisfies readonly RunPlan['mode'][];
+
 export const runStatuses = [
   'queued',
   'running',

@@ -14,7 +14,7 @@ import {
   retryJob,
 } from '../../db/jobs.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import type { PublishOutcome } from '../../warehouse/run-state-row.ts';
+import type { PublishOutcome, RunPlan } from '../../warehouse/run-state-row.ts';
 import type { RunProgress } from './progress.ts';
 import { addedRequests, type RequestCount } from './request-count.ts';
 import type { RunError } from './retry.ts';
@@ -26,7 +26,7 @@ export type RunRow = {
   organization_id: string;
   sync_config_id: string;
   record_type: string;
-  mode: 'incremental' | 'full';
+  mode: RunPlan['mode'];
   trigger: 'schedule' | 'manual' | 'retry';
   status: RunStatus;
   attempt: number;
@@ -131,8 +131,19 @@ type NewRun = Pick<RunRow, 'sync_config_id' | 'record_type' | 'mode' | 'trigger'
   retry_of?: string;
 };
 
-/** Queues a run. Undefined when the slot has its run, or the configuration has a queued one. */
+/**
+ * Queues a run. A queued one that would read only requested records becomes this run. Undefined when the slot
+ * has its run, or the configuration has another queued one.
+ */
 export async function insertRun(tx: Tx, organizationId: string, run: NewRun): Promise<RunRow | undefined> {
+  if (run.mode !== 'reread') {
+    const { sync_config_id, record_type: _, ...change } = run;
+    const [raised] = await tx('sync_runs')
+      .where({ organization_id: organizationId, sync_config_id, status: 'queued', mode: 'reread' })
+      .update(change)
+      .returning<RunRow[]>([...runColumns]);
+    if (raised !== undefined) return raised;
+  }
   const [row] = await tx('sync_runs')
     .insert({ id: createId(), organization_id: organizationId, ...run })
     .onConflict()
@@ -166,8 +177,13 @@ export const findOpenRun = async (tx: Tx, organizationId: string, configId: stri
     .orderBy('queued_at', 'desc')
     .first<RunRow | undefined>(...runColumns);
 
+export const findQueuedRun = (tx: Tx, organizationId: string, configId: string) =>
+  tx('sync_runs')
+    .where({ organization_id: organizationId, sync_config_id: configId, status: 'queued' })
+    .first<RunRow | undefined>(...runColumns);
+
 /** The row of the run while this lease holds it. */
-const heldRun = (tx: Tx, { organizationId, runId, epoch }: Lease) =>
+export const heldRun = (tx: Tx, { organizationId, runId, epoch }: Lease) =>
   tx('sync_runs').where({ organization_id: organizationId, id: runId, lease_epoch: epoch });
 
 type RunPatch = {

@@ -96,18 +96,34 @@ function describeCount(
   return passed('scan', `${compared}. ${others}`, { ...count, ...scan, completeSince });
 }
 
+/** Only for runs that read requested records. */
+function describeRequested({ facts, mode }: RunPlan): RunProofCheck[] {
+  const found = facts['requested'];
+  if (found === undefined && mode !== 'reread') return [];
+  const { requested = 0, absent = 0 } = found ?? {};
+  const message = `${requested} requested records were read by id; the ERP lacks ${absent} of them`;
+  return [passed('requested', message, { requested, absent })];
+}
+
 /** What each step of an incremental run did, in order. Called only after every step passed. */
 export function buildIncrementalProof(
   { prepared }: Pick<RunReadContext, 'prepared'>,
   state: RunState,
 ): RunProofCheck[] {
   const { plan, counters } = state;
+  if (plan.mode === 'reread')
+    return [
+      ...describeRequested(plan),
+      ...(plan.facts['feed'] === undefined ? [] : [describeFeed(plan)]),
+      ...(plan.scanned ? [describeCount(state, prepared.rollingRead)] : []),
+    ];
   return [
     passed('pages', pagesMessage(plan.facts['changed']?.['pages'] ?? 0), {
       ...plan.facts['pages'],
       pages: counters.pages,
     }),
     describeChanged(plan),
+    ...describeRequested(plan),
     describeOpen(plan),
     ...describeRolling(plan, prepared),
     describeFeed(plan),

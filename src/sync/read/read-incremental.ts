@@ -1,16 +1,19 @@
-// The reading half of an incremental run, step by step: changed records, records rejected before, open
-// records (which can change without a new modification time), deletions, and then the proof by count or by a
-// scan. Each call does one bounded piece of a step and stores its progress, so that any process can resume.
+// The reading half of an incremental run, step by step: changed records, records rejected before, requested
+// records, open records (which can change without a new modification time), deletions, and then the proof by
+// count or by a scan. A run that reads only requested records begins with these, and goes on only when the ERP
+// lacks some. Each call does one bounded piece of a step and stores its progress, so that any process can resume.
 
 import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
 import { countLocal } from '../../warehouse/local-records.ts';
 import { listUnreadRejectedIds } from '../../warehouse/rejections.ts';
 import type { RunState, RunStep } from '../../warehouse/run-state-row.ts';
+import { isValidId } from '../../warehouse/validate-values.ts';
 import { assertPageAdvances, idsPerRequest } from '../account/read-by-ids.ts';
 import { readApprovedDeletions, readDeletionFeed } from '../deletions/deletion-feed.ts';
 import { markMoved } from '../deletions/mark-moved.ts';
 import { hasReleasedRecords, markReferenced } from '../deletions/mark-referenced.ts';
 import { proveFields, proveStaged, proveVolume } from '../prove/run-proof.ts';
+import { listRereads } from '../queue/rereads.store.ts';
 import type { RunProofCheck } from '../queue/runs.store.ts';
 import {
   addFacts,
@@ -66,16 +69,37 @@ const readPage: Step = async (reading, state) => {
 const rereadRejected: Step = async (reading, state) => {
   const ids = await listUnreadRejectedIds(reading, state, idsPerRequest);
   const lastId = ids.at(-1);
-  if (lastId === undefined) return saveStep(reading, state, { plan: { step: 'open' } });
+  if (lastId === undefined) return saveStep(reading, state, { plan: { step: 'requested' } });
   const { state: read } = await rereadByIds(reading, state, ids, 'absent');
   return saveStep(reading, read, { lastId, plan: addFacts(read, 'rejected', { read: ids.length }) });
 };
 
+/** What is no id of the record type any more is passed over: another query may define the type since. */
+const readRequested: Step = async (reading, state) => {
+  const { mode, idType } = state.plan;
+  const listed = await listRereads(reading.ctx, state.runId, state.checkpoint, idsPerRequest);
+  const lastId = listed.at(-1);
+  if (lastId === undefined)
+    return saveStep(reading, state, {
+      plan: { step: mode === 'reread' ? await toNextOf(reading, state, 'feed') : 'open' },
+    });
+  const ids = listed.filter((id) => isValidId(id, idType));
+  const { state: read, absent } = await rereadByIds(reading, state, ids, 'absent');
+  const facts = addFacts(read, 'requested', { requested: ids.length, absent: absent.length });
+  return saveStep(reading, read, { lastId, plan: facts });
+};
+
+/** The next step of a run that reads only requested records, while some are absent and unconfirmed. */
+const toNextOf = async (reading: RunReadContext, state: RunState, step: RunStep): Promise<RunStep> =>
+  (await listUnconfirmedAbsentIds(reading, state)).length > 0 ? step : 'done';
+
 const readDeletions: Step = async (reading, state) => {
-  const { since } = state.plan;
+  const { since, mode } = state.plan;
   const isFeedUsed = reading.config.deletions !== 'none' && since !== null;
-  const read = isFeedUsed ? await readDeletionFeed(reading, state, new Date(since), null) : state;
-  return saveStep(reading, read, { plan: { step: 'approved' } });
+  const concern = mode === 'reread' ? new Set(await listUnconfirmedAbsentIds(reading, state)) : null;
+  const read = isFeedUsed ? await readDeletionFeed(reading, state, new Date(since), concern) : state;
+  const step = mode === 'reread' ? await toNextOf(reading, read, 'approved') : 'approved';
+  return saveStep(reading, read, { plan: { step } });
 };
 
 const readApprovedProposals: Step = async (reading, state) =>
@@ -111,6 +135,7 @@ const steps: Readonly<Record<Exclude<RunStep, 'done'>, Step>> = {
   listed: compareListed,
   lineChanges: readChangedLines,
   rejected: rereadRejected,
+  requested: readRequested,
   open: readOpen,
   rolling: readRolling,
   feed: readDeletions,
@@ -131,7 +156,7 @@ function countedFor({
 }
 
 /**
- * Carries out an incremental run up to the point where it may be published. Throws `ProofFailed` when the
+ * Carries out an incremental run, or one that reads only requested records, up to the point where it may be published. Throws `ProofFailed` when the
  * proof fails, `LostLease` or `Cancelled` when this worker must stop, and the connector's errors.
  */
 export async function readIncremental(

@@ -32,6 +32,7 @@ import { Cancelled } from '../queue/interruption.ts';
 import { logStep } from '../queue/log-step.ts';
 import { createProgressMeter } from '../queue/progress.ts';
 import { createRequestCounter, type RequestCounter, saveRequests } from '../queue/request-count.ts';
+import { takeRereads } from '../queue/rereads.store.ts';
 import { failedWhileBusy, RunFailed, workerLost } from '../queue/retry.ts';
 import { writeRunEvent } from '../queue/run-events.store.ts';
 import {
@@ -204,7 +205,8 @@ async function assertTypesAreCurrent(
     await assertSameDescription(reader);
 }
 
-async function reportStart(run: Run, { state, unreadable, fields }: PreparedRun): Promise<void> {
+/** Reports that reading begins, and takes over what was requested before the first page. */
+async function startReading(run: Run, { state, unreadable, fields }: PreparedRun): Promise<void> {
   const { ctx, lease, row } = run;
   await reportDrift(ctx, state.recordType);
   if (unreadable.length > 0)
@@ -222,6 +224,7 @@ async function reportStart(run: Run, { state, unreadable, fields }: PreparedRun)
       fields: stale.map(([field, { reason, message }]) => ({ field, reason, message })),
     });
   if (plan.mode !== row.mode) await saveRunMode(run, plan.mode);
+  if (page === 0) await takeRereads(ctx, lease, row.sync_config_id);
   if (page === 0)
     await writeRunEvent(ctx, lease.runId, 'info', 'reading started', {
       recordType,
@@ -281,7 +284,7 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
     readClock: () => readErpClock(ctx, connector, signal),
     askFilled: (empty) => askFilled({ connector, recordType, signal }, empty),
   });
-  await reportStart(run, prepared);
+  await startReading(run, prepared);
   const { fields, state: prior } = prepared;
   const rules = {
     checkTypes: createTypeWatch({ ctx, connector, recordType, signal }),

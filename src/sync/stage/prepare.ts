@@ -33,7 +33,7 @@ import { type ErpClock, lowerHighWaterToErpClock } from '../account/erp-clock.ts
 import { type EmptyFields, type Found, findStillEmpty } from '../fields/ask-filled.ts';
 import { recordDrift } from '../fields/drift.ts';
 import { findUnreadable } from '../fields/find-unreadable.ts';
-import type { Lease } from '../queue/runs.store.ts';
+import type { Lease, RunRow } from '../queue/runs.store.ts';
 
 /** From this many rows on, filling a new column is cheaper in a fresh table than by rewriting each row. */
 const rewriteThresholdRows = 10_000;
@@ -90,7 +90,8 @@ type Columns = { readonly columns: readonly RecordColumn[]; readonly isFilledAga
 /**
  * A run reads everything when that was requested, on a first load, when no complete read has filled one of
  * the columns since it was added or returned, when a field that came empty is filled again, and when the ERP
- * reports no modification times. Otherwise it reads what changed since the high-water mark minus the overlap.
+ * reports no modification times. Otherwise it reads what changed since the high-water mark minus the overlap;
+ * or requested records alone, unless the last published run read by another filter.
  */
 function planRun(
   ctx: TenantCtx,
@@ -105,11 +106,17 @@ function planRun(
   const { idType, modifiedField } = recordType;
   const { highWater, activeTable } = before;
   const isUnfilled = columns.some(({ state }) => state === 'loading' || state === 'returned');
+  const isSameFilter = isDeepStrictEqual(before.filter, recordType.filter ?? null);
+  const mode = requestedMode === 'reread' && isSameFilter ? 'reread' : 'incremental';
   const complete =
-    requestedMode === 'full' || activeTable === null || modifiedField === null || isUnfilled || isFilledAgain;
+    requestedMode === 'full' ||
+    activeTable === null ||
+    (modifiedField === null && mode === 'incremental') ||
+    isUnfilled ||
+    isFilledAgain;
   if (complete || highWater === null) return createRunPlan({ mode: 'full', idType, since: null });
   const since = new Date(new Date(highWater).getTime() - ctx.settings.sync.overlapMs).toISOString();
-  return createRunPlan({ mode: 'incremental', idType, since });
+  return createRunPlan({ mode, idType, since });
 }
 
 /** The row in record_state is written last: when it exists, the schema and the staging table exist too. */
@@ -161,7 +168,7 @@ export type RunRequest = {
   readonly recordType: RecordTypeMetadata;
   /** The fields that the configuration selects; null for all. */
   readonly configuredFields: readonly string[] | null;
-  readonly requestedMode: 'incremental' | 'full';
+  readonly requestedMode: RunRow['mode'];
 };
 
 /** A complete read of a table that stays in place is compared with that table page by page. */

@@ -136,6 +136,13 @@ export const syncBuilders: BuilderGroup = {
     deleteSyncConfig: { build: ownConfig },
     triggerSyncs: { build: () => ({ body: {} }) },
     triggerSync: { build: async (fixture) => ({ ...(await ownConfig(fixture)), body: { mode: 'full' } }) },
+    rereadRecords: {
+      build: async (fixture) => ({
+        params: { id: (await insertConfig(fixture, toRecordType(fixture.next()))).id },
+        body: { ids: ['7'] },
+      }),
+      fields: { 'body.ids': fc.constant(['7', '-8']) },
+    },
     approveDeletions: {
       build: heldDeletions,
       fields: { 'body.proposalId': asBuilt, 'body.ids': fc.constant(['1']), 'body.revision': fc.constant(1) },

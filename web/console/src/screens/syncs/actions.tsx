@@ -15,7 +15,7 @@ export function showRun({ data }: { readonly data?: Pick<Run, 'id'> | undefined 
 type TriggerProps = {
   sync: { readonly id: string };
   label: string;
-  mode?: Run['mode'];
+  mode?: SyncConfig['mode'];
   kind?: '' | 'primary';
 };
 

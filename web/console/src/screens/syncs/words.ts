@@ -9,7 +9,7 @@ export type RunStatus = Run['status'];
 /** How often lists and states of syncs are read again. */
 export const everyMs = 20_000;
 
-export const modeWords = { full: 'Full', incremental: 'Incremental' } as const;
+export const modeWords = { full: 'Full', incremental: 'Incremental', reread: 'Reread' } as const;
 export const triggerWords = { schedule: 'by the schedule', manual: 'by hand', retry: 'as a retry' } as const;
 
 /** Each phase with what it does, and what is done with a record in it. */
