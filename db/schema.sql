@@ -1626,6 +1626,7 @@ create table sync_alerts (
   since timestamp with time zone default clock_timestamp() not null,
   unwell_since timestamp with time zone,
   run_id uuid,
+  stale_since timestamp with time zone,
   constraint sync_alerts_pkey PRIMARY KEY (sync_config_id),
   constraint alert_state_is_known CHECK (state = ANY (ARRAY['green', 'failing', 'unwell', 'held', 'stale', 'stale-held', 'paused'])),
   constraint only_green_is_well CHECK ((state = 'green') = (unwell_since IS NULL)),
@@ -1658,9 +1659,11 @@ create table sync_configs (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
   filter jsonb,
+  freshness_target integer,
   constraint sync_configs_pkey PRIMARY KEY (id),
   constraint one_config_per_record_type UNIQUE (organization_id, record_type),
   constraint sync_config_of_organization UNIQUE (organization_id, id),
+  constraint freshness_target_is_minutes CHECK (freshness_target >= 1 AND freshness_target <= 43200),
   constraint sync_configs_deletions_check CHECK (deletions = ANY (ARRAY['feed', 'reconcile', 'none'])),
   constraint sync_configs_max_delete_share_check CHECK (max_delete_share >= 0::numeric AND max_delete_share <= 1::numeric),
   constraint sync_configs_mode_check CHECK (mode = ANY (ARRAY['incremental', 'full'])),
@@ -2075,6 +2078,7 @@ grant delete, insert, select, update on webhook_positions to portal_service;
 -- current_organization() returns uuid
 -- current_person() returns uuid
 -- disable_without_view_or_owner() returns trigger
+-- due_freshness_slots() returns record  [security definer]
 -- due_in_sandbox(at timestamp with time zone) returns uuid  [security definer]
 -- end_lost_answers() returns int4  [security definer]
 -- ended_staged_runs() returns record  [security definer]
@@ -2101,6 +2105,7 @@ grant delete, insert, select, update on webhook_positions to portal_service;
 -- link_identity(wanted_issuer text, wanted_subject text, verified_email text) returns record  [security definer]
 -- make_view_private() returns trigger
 -- memberships_of(wanted uuid) returns record  [security definer]
+-- newly_stale_syncs() returns record  [security definer]
 -- next_lease_epoch(last integer) returns int4
 -- note_schedule_change() returns trigger
 -- note_server_timeline() returns void  [security definer]

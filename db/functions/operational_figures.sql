@@ -30,6 +30,8 @@ language sql stable security definer set search_path = public, pg_temp as $$
   union all
   select 'tables_pending', p.kind, p.waiting::float8 from tables_pending() p
   union all
+  select 'syncs_stale', '', count(*)::float8 from sync_alerts a where a.stale_since is not null
+  union all
   select 'agent_answers', '', count(*)::float8 from running_answers
   union all
   select 'visitors', '', count(distinct (s.organization_id, s.email))::float8 from portal_sessions s

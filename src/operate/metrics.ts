@@ -202,6 +202,7 @@ const databaseMetrics: Readonly<
     'Syncs that are late by more than the number of seconds in the label.',
     'seconds',
   ],
+  syncs_stale: ['portal_syncs_stale', 'Syncs whose data are older than their freshness target.', null],
   sync_lag_seconds: [
     'portal_sync_lag_seconds',
     'Delay of the twenty most delayed syncs in seconds, by id.',

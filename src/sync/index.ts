@@ -31,6 +31,7 @@ export {
   writeDescriptions,
 } from './account/record-types.store.ts';
 export { startCertificateWatch } from './alerts/certificate-watch.ts';
+export { recordFreshness } from './alerts/freshness.ts';
 export { enqueueAlertMails, listAlertRecipients, recordSyncHealth } from './alerts/health.ts';
 export {
   approveProposal,

@@ -47,6 +47,15 @@ const shape = {
         'other records name',
     ),
   alertRecipients: z.array(Email).max(20),
+  freshnessTarget: z
+    .int()
+    .min(1)
+    .max(43_200)
+    .nullable()
+    .describe(
+      'Minutes that the data may be old, null for any age. A run is added when the data would become older, and the alert recipients get a ' +
+        'mail when they do and when they no longer are',
+    ),
 };
 
 export const NewSyncConfig = z.strictObject({
@@ -61,6 +70,7 @@ export const NewSyncConfig = z.strictObject({
   deletions: shape.deletions.default('reconcile'),
   maxDeleteShare: shape.maxDeleteShare.default(0.02),
   alertRecipients: shape.alertRecipients.default([]),
+  freshnessTarget: shape.freshnessTarget.default(null),
 });
 export const SyncConfigPatch = z.strictObject(shape).partial();
 export type NewSyncConfig = z.output<typeof NewSyncConfig>;
@@ -173,11 +183,20 @@ export const SyncConfig = z
     deletions: z.enum(['feed', 'reconcile', 'none']),
     maxDeleteShare: z.number(),
     alertRecipients: z.array(z.string()),
+    freshnessTarget: z.int().nullable().describe('In minutes'),
     status: z.enum(['active', 'disabled', 'paused']),
     pausedReason: problem.nullable(),
     lastRun: SyncRun.nullable(),
     records: z.int().describe('Number of stored records; 0 before the first published run'),
     syncedAt: Instant.nullable().describe(syncedAtText),
+    freshness: z
+      .object({
+        isStale: z.boolean().describe('Whether the data are older than the target'),
+        staleSince: Instant.nullable().describe('When they became older'),
+        ageSeconds: z.int().nullable().describe('Since `syncedAt`; null before the first published run'),
+      })
+      .nullable()
+      .describe('Null without a target. Before the first published run, the age counts from the creation'),
     heldDeletions: z
       .object({ proposalId: Id, count: z.int(), createdAt: Instant })
       .nullable()

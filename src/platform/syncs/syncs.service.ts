@@ -16,6 +16,7 @@ import {
   type RunRow,
   readFieldGaps,
   readStoredRecords,
+  recordFreshness,
   type StoredRecords,
   type SyncConfigRow,
 } from '../../sync/index.ts';
@@ -50,12 +51,30 @@ const gapsView = ({ stale, accepted }: FieldGaps = { stale: {}, accepted: {} }) 
     .map(([field, { at, reason }]) => ({ field, at, reason })),
 });
 
+/** Pure. */
+function describeFreshness(
+  { freshness_target: target, created_at }: SyncConfigRow,
+  syncedAt: string | null,
+  now: Date,
+) {
+  if (target === null) return null;
+  const readMs = syncedAt === null ? null : Date.parse(syncedAt);
+  const dueMs = (readMs ?? created_at.getTime()) + target * 60_000;
+  const isStale = dueMs < now.getTime();
+  return {
+    isStale,
+    staleSince: isStale ? instant(new Date(dueMs)) : null,
+    ageSeconds: readMs === null ? null : Math.max(0, Math.floor((now.getTime() - readMs) / 1000)),
+  };
+}
+
 function configView(
   ctx: RequestCtx,
   row: SyncConfigRow,
   lastRun: RunRow | undefined,
   { held, gaps, getStoredRecords }: Warehouse,
 ) {
+  const stored = getStoredRecords(row.record_type);
   const idle = !row.enabled || row.schedule === null || row.paused_reason !== null;
   return {
     id: row.id,
@@ -70,6 +89,8 @@ function configView(
     deletions: row.deletions,
     maxDeleteShare: Number(row.max_delete_share),
     alertRecipients: row.alert_recipients,
+    freshnessTarget: row.freshness_target,
+    freshness: describeFreshness(row, stored.syncedAt, ctx.clock.now()),
     status:
       row.paused_reason !== null
         ? ('paused' as const)
@@ -80,7 +101,7 @@ function configView(
     lastRun: lastRun === undefined ? null : runView(ctx, lastRun),
     heldDeletions: held.get(row.record_type) ?? null,
     ...gapsView(gaps.get(row.record_type)),
-    ...getStoredRecords(row.record_type),
+    ...stored,
     nextRunAt: idle ? null : instantOrNull(findNextSlot(row.schedule ?? '', row.timezone, ctx.clock.now())),
     createdAt: instant(row.created_at),
     updatedAt: instant(row.updated_at),
@@ -187,6 +208,7 @@ export async function insertSyncConfig(ctx: RequestCtx, input: NewSyncConfig): P
       deletions: input.deletions,
       max_delete_share: input.maxDeleteShare,
       alert_recipients: input.alertRecipients,
+      freshness_target: input.freshnessTarget,
     });
     await writeAudit(tx, ctx, 'sync-config.create', ['sync-config', id], input);
   }).catch(rethrowAsTaken);
@@ -220,7 +242,7 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
   return inTransaction(ctx, async (tx) => {
     const { fields } = change;
     if (fields !== undefined && fields !== '*') await assertUnused(tx, ctx, before.record_type, fields);
-    const { alertRecipients, maxDeleteShare, fields: _, filter, ...same } = change;
+    const { alertRecipients, freshnessTarget, maxDeleteShare, fields: _, filter, ...same } = change;
     const present = Object.fromEntries(Object.entries(same).filter(([, value]) => value !== undefined));
     await store.updateConfig(tx, ctx.organizationId, id, {
       ...present,
@@ -228,7 +250,9 @@ export async function updateSyncConfig(ctx: RequestCtx, id: string, change: Sync
       ...(filter !== undefined && { filter: store.filterValue(filter) }),
       ...(alertRecipients !== undefined && { alert_recipients: alertRecipients }),
       ...(maxDeleteShare !== undefined && { max_delete_share: maxDeleteShare }),
+      ...(freshnessTarget !== undefined && { freshness_target: freshnessTarget }),
     });
+    if (freshnessTarget !== undefined) await recordFreshness(tx, ctx, id);
     await writeAudit(tx, ctx, 'sync-config.update', ['sync-config', id], change);
     return readConfigView(tx, ctx, await getConfigRow(tx, ctx, id));
   });

@@ -143,7 +143,15 @@ export const listEventsAfter = (
 
 type Written = Pick<
   SyncConfigRow,
-  'name' | 'mode' | 'schedule' | 'timezone' | 'enabled' | 'fields' | 'deletions' | 'alert_recipients'
+  | 'name'
+  | 'mode'
+  | 'schedule'
+  | 'timezone'
+  | 'enabled'
+  | 'fields'
+  | 'deletions'
+  | 'alert_recipients'
+  | 'freshness_target'
 > & {
   /** JSON. */
   filter: string | null;

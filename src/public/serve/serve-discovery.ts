@@ -5,6 +5,7 @@ import { hash } from 'node:crypto';
 import { AppError } from '../../core/errors.ts';
 import { allowsVersion } from '../../core/record-access.ts';
 import { toQueryText } from '../../core/text/query-text.ts';
+import { inTransaction } from '../../db/transaction.ts';
 import { negotiateMediaType, type PublicExchange } from '../http/exchange.ts';
 import { sendJsonText, textBody } from '../http/response.ts';
 import { findFreshness, type Reader } from '../read/connection/reader.ts';
@@ -21,9 +22,9 @@ type FoundVersion = { readonly row: LiveRow; readonly endpoints: readonly Readab
 
 /**
  * Sends `{data: [{version, name, state, sunsetAt, description, reference, resources}]}`, with paths for
- * `description` and `reference`, and `{name, path, records, syncedAt}` for each resource. `records` and
- * `syncedAt` are null before the first sync; `records` is null too while the records of the resource cannot
- * be counted. Rejects with 406, 400 for any parameter, and 503 when the state of the data cannot be read.
+ * `description` and `reference`, and `{name, path, records, syncedAt, freshness}` for each resource. `records`
+ * and `syncedAt` are null before the first sync; `records` is null too while the records of the resource cannot
+ * be counted, and `freshness` without a target. Rejects with 406, 400 for any parameter, and 503 when the state of the data cannot be read.
  */
 export async function serveDiscovery(service: PublicService, exchange: PublicExchange, caller: Caller) {
   const { req, baseUrl } = exchange;
@@ -31,14 +32,18 @@ export async function serveDiscovery(service: PublicService, exchange: PublicExc
   assertNoParameters(toQueryText(req.url ?? ''));
   const { organizationId } = caller.tenant;
   const data: unknown[] = [];
-  for (const { row, endpoints } of await service.runLookup(organizationId, () =>
-    findVersions(service, caller),
-  )) {
+  const { versions, targets } = await service.runLookup(organizationId, async () => ({
+    versions: await findVersions(service, caller),
+    targets: await listFreshnessTargets(caller.tenant),
+  }));
+  for (const { row, endpoints } of versions) {
     const { version, name, status, sunset_at: sunsetAt } = row;
     const resources: unknown[] = [];
     for (const endpoint of endpoints) {
       const path = `${baseUrl}/${version}/${endpoint.name}`;
-      resources.push({ name: endpoint.name, path, ...(await readState(caller.reader, endpoint)) });
+      const state = await readState(caller.reader, endpoint);
+      const freshness = describeFreshness(targets.get(endpoint.recordType), state, service.ctx.clock.now());
+      resources.push({ name: endpoint.name, path, ...state, freshness });
     }
     const description = `${baseUrl}/openapi/${version}`;
     const dates = { state: status, sunsetAt: sunsetAt?.toISOString() ?? null };
@@ -90,11 +95,27 @@ const findPublished = (engine: KnownVersions, tenant: Caller['tenant'], version:
     throw error;
   });
 
+/** In minutes, by record type. */
+const listFreshnessTargets = (tenant: Caller['tenant']): Promise<ReadonlyMap<string, number>> =>
+  inTransaction(tenant, async (tx) => {
+    const rows = await tx('sync_configs')
+      .where('organization_id', tenant.organizationId)
+      .whereNotNull('freshness_target')
+      .select<{ record_type: string; freshness_target: number }[]>('record_type', 'freshness_target');
+    return new Map(rows.map((row) => [row.record_type, row.freshness_target]));
+  });
+
+/** Null without a target. Data that were never read are stale. Pure. */
+function describeFreshness(targetMinutes: number | undefined, { syncedAt }: ResourceState, now: Date) {
+  if (targetMinutes === undefined) return null;
+  const isStale = syncedAt === null || Date.parse(syncedAt) + targetMinutes * 60_000 < now.getTime();
+  return { targetMinutes, isStale };
+}
+
+type ResourceState = { readonly records: number | null; readonly syncedAt: string | null };
+
 /** One resource after the other: a caller's reads share a limit with its other requests. */
-async function readState(
-  reader: Reader,
-  endpoint: ReadableEndpoint,
-): Promise<{ records: number | null; syncedAt: string | null }> {
+async function readState(reader: Reader, endpoint: ReadableEndpoint): Promise<ResourceState> {
   const freshness = await findFreshness(reader, endpoint.recordType);
   if (freshness === undefined) return { records: null, syncedAt: null };
   const { syncedAt } = freshnessOfFields(freshness, endpoint.fields);

@@ -1,6 +1,7 @@
 // Texts of alert mails: what happened, since when, and what to do. Pure.
 import type { MailContent } from '../../mail/index.ts';
 import type { RunError } from '../queue/retry.ts';
+import type { SyncConfigRow } from '../queue/runs.store.ts';
 
 export type Health = 'green' | 'failing' | 'held' | 'stale' | 'stale-held' | 'paused';
 
@@ -19,6 +20,10 @@ export type HeldRecords = {
   readonly shown: readonly string[];
   readonly count: number;
 };
+type FreshnessSubject = Pick<
+  SyncConfigRow,
+  'id' | 'name' | 'record_type' | 'enabled' | 'paused_reason' | 'freshness_target'
+>;
 export type AlertSubject = { readonly id: string; readonly name: string; readonly recordType: string };
 
 const instantText = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`;
@@ -92,6 +97,43 @@ export function healthMail(
           ? { label: 'View the sync', url: sync }
           : { label: 'View the run', url: `${publicUrl}/console/runs/${runId}` },
     notes: [reasonForMail(config.name)],
+  };
+}
+
+/** What keeps runs from starting by themselves; null when nothing does. */
+function describeHalt({ enabled, paused_reason: paused }: FreshnessSubject): string | null {
+  if (paused !== null) return `The sync is paused: ${paused.message} (${paused.code}). ${paused.fix}`;
+  return enabled ? null : 'The sync is disabled: no run starts by itself. Enable it, or remove its target.';
+}
+
+/** `syncedAt`: when the data were read, RFC 3339; null before the first run that published. */
+export function freshnessMail(
+  config: FreshnessSubject,
+  { isStale, syncedAt }: { readonly isStale: boolean; readonly syncedAt: string | null },
+  publicUrl: string,
+): MailContent {
+  const { id, name, record_type: recordType, freshness_target: target } = config;
+  const minutes = `${target} ${target === 1 ? 'minute' : 'minutes'}`;
+  const from =
+    syncedAt === null
+      ? 'No run has published data yet.'
+      : `The data are from ${instantText(new Date(syncedAt))}.`;
+  return {
+    title: isStale
+      ? `The data of sync ${name} are older than ${minutes}`
+      : target === null
+        ? `Sync ${name} has no freshness target any more`
+        : `The data of sync ${name} are fresh again`,
+    paragraphs: [
+      `Sync: ${name}, record type ${recordType}.`,
+      from,
+      ...(target === null ? [] : [`Its freshness target is ${minutes}.`]),
+      isStale
+        ? `What to do: ${describeHalt(config) ?? "See the sync's runs: they fail, take too long or are too rare."}`
+        : 'No action is needed.',
+    ],
+    action: { label: 'View the sync', url: `${publicUrl}/console/syncs/${id}` },
+    notes: [reasonForMail(name)],
   };
 }
 

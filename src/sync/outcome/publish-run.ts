@@ -21,6 +21,7 @@ import { dropRetiredTables, quoteIdentifier } from '../../warehouse/table.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
 import { announceRecords } from '../../webhooks/index.ts';
 import type { HeldRecords } from '../alerts/alert-mail.ts';
+import { recordFreshness } from '../alerts/freshness.ts';
 import { recordSyncHealth } from '../alerts/health.ts';
 import { listProposalRecords, type ShowValue } from '../deletions/deletion-proposals.ts';
 import { reportDrift } from '../fields/drift.ts';
@@ -175,6 +176,7 @@ export async function copyOutcome(ctx: TenantCtx, lease: Lease, row: RunRow, out
   const moved = await moveRun(ctx, lease, outcome.status, change, async (tx) => {
     await assertStillPublished(ctx, lease.runId);
     await setPausedReason(tx, ctx.organizationId, row.sync_config_id, null);
+    await recordFreshness(tx, ctx, row.sync_config_id);
     await deleteRereads(tx, lease.runId);
     const mode = (await findRun(tx, ctx.organizationId, lease.runId))?.mode;
     // A few records that could be read don't show that the sync has recovered.

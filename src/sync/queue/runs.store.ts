@@ -70,6 +70,8 @@ export type SyncConfigRow = {
   deletions: 'feed' | 'reconcile' | 'none';
   max_delete_share: string;
   alert_recipients: string[];
+  /** Minutes that the data may be old; null for any age. */
+  freshness_target: number | null;
   paused_reason: RunError | null;
   created_at: Date;
   updated_at: Date;

@@ -7,6 +7,7 @@ import { startEveryMinute } from '../../core/work/recurring.ts';
 import { createLeaseLength } from '../../db/job-lease.ts';
 import { startWorker } from '../../db/job-worker.ts';
 import { type CreateConnector, createTenantConnector } from '../account/connection.ts';
+import { reportStaleSyncs } from '../alerts/freshness.ts';
 import { createDueSlotFinder } from '../queue/due-slots.ts';
 import { claimRun, type Lease } from '../queue/runs.store.ts';
 import { clearEndedRuns, workOnRun } from './worker.ts';
@@ -62,6 +63,14 @@ function findDue(ctx: Pick<Ctx, 'clock' | 'log'>, rows: readonly ScheduledRow[])
   });
 }
 
+/** The extra slots of syncs whose data would otherwise become older than their freshness target. */
+async function findFreshnessSlots(ctx: Pick<Ctx, 'db'>): Promise<DueRun[]> {
+  const { rows } = await ctx.db.control.raw<{ rows: Omit<DueRun, 'run_id'>[] }>(
+    'select config_id, slot from due_freshness_slots()',
+  );
+  return rows.map((row) => ({ ...row, run_id: createId() }));
+}
+
 /**
  * Queues one run for each configuration whose latest slot has none yet, and returns the number of runs. The
  * unique index on (configuration, slot) decides between processes. Rejects when the database is unavailable.
@@ -70,7 +79,7 @@ export async function enqueueDueRuns(ctx: Ctx): Promise<number> {
   const { rows } = await ctx.db.control.raw<{ rows: ScheduledRow[] }>(
     'select * from scheduled_sync_configs()',
   );
-  const due = findDue(ctx, rows);
+  const due = [...findDue(ctx, rows), ...(await findFreshnessSlots(ctx))];
   let queued = 0;
   for (let from = 0; from < due.length; from += runsPerStatement) {
     const batch = due.slice(from, from + runsPerStatement);
@@ -104,6 +113,7 @@ export function startScheduler(
     try {
       const queued = await enqueueDueRuns(ctx);
       runs.poll();
+      await reportStaleSyncs(ctx);
       await clearEndedRuns(ctx);
       return queued;
     } finally {

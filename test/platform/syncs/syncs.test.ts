@@ -39,7 +39,15 @@ describe('POST /sync-configs', () => {
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({
       ...{ name: 'Customers', recordType: 'customer', mode: 'incremental', schedule: null, timezone: 'UTC' },
-      ...{ enabled: true, fields: '*', deletions: 'reconcile', maxDeleteShare: 0.02, alertRecipients: [] },
+      ...{
+        enabled: true,
+        fields: '*',
+        deletions: 'reconcile',
+        maxDeleteShare: 0.02,
+        alertRecipients: [],
+        freshnessTarget: null,
+        freshness: null,
+      },
       ...{ status: 'active', lastRun: null, records: 0, syncedAt: null, nextRunAt: null },
     });
     const timed = await create({ name: 'With a time', recordType: 'invoice', schedule: '*/5 * * * *' });

@@ -32,6 +32,7 @@ const resource = (version: string, name: string, records: number | null) => ({
   path: `/api/public/${version}/${name}`,
   records,
   syncedAt,
+  freshness: null,
 });
 const paths = (version: string) => ({
   description: `/api/public/openapi/${version}`,
@@ -86,7 +87,7 @@ describe('GET /api/public', () => {
     await other.sql('update $wh.record_state set generation = 0, active_table = null');
     const { body } = await other.get('').expect(200);
     expect(body.data[0].resources).toEqual([
-      { name: 'invoices', path: '/api/public/v1/invoices', records: null, syncedAt: null },
+      { name: 'invoices', path: '/api/public/v1/invoices', records: null, syncedAt: null, freshness: null },
     ]);
   });
 

@@ -35,14 +35,16 @@ export const syncStates: States<SyncState> = {
 };
 
 /** The state of a sync, the most pressing first. */
-export function syncState({ status, lastRun, heldDeletions, staleFields }: Item<'/sync-configs'>): State {
+export function syncState(sync: Item<'/sync-configs'>): State {
+  const { status, lastRun, heldDeletions, staleFields, freshness } = sync;
   if (status !== 'active') return syncStates[status];
   if (lastRun === null) return syncStates.new;
   if (isOpen(lastRun)) return runStates[lastRun.status];
   if (lastRun.status === 'failed') return syncStates.failing;
   if (staleFields.length > 0) return syncStates.drift;
   if (heldDeletions !== null) return syncStates.held;
-  return lastRun.status === 'partial' ? syncStates.partial : syncStates.ok;
+  if (lastRun.status === 'partial') return syncStates.partial;
+  return freshness?.isStale === true ? syncStates.stale : syncStates.ok;
 }
 
 export const versionStates: States<Item<'/api-schema'>['status']> = {

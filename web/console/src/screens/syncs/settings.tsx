@@ -20,6 +20,7 @@ const toFormTexts = (sync: SyncConfig) => ({
   filter: (sync.filter?.subsidiaries ?? []).join(', '),
   deletions: sync.deletions as string,
   maxDeleteShare: String(Math.round(sync.maxDeleteShare * 10_000) / 100),
+  freshnessTarget: sync.freshnessTarget === null ? '' : String(sync.freshnessTarget),
   alertRecipients: sync.alertRecipients.join(', '),
 });
 type Texts = ReturnType<typeof toFormTexts>;
@@ -28,6 +29,7 @@ type Texts = ReturnType<typeof toFormTexts>;
 const parsers: Partial<Record<string, (text: string) => unknown>> = {
   filter: (text) => (text === '' ? null : { subsidiaries: splitList(text) }),
   maxDeleteShare: (text) => Number(text) / 100,
+  freshnessTarget: (text) => (text === '' ? null : Number(text)),
   alertRecipients: splitList,
 };
 
@@ -62,6 +64,12 @@ const fields: readonly FieldSpec<keyof Texts>[] = [
     required: true,
     hint: 'For each day, where the ERP lists no deletions of this type. More absent records wait for approval, beyond a small number.',
     when: ({ deletions }) => deletions === 'reconcile',
+  },
+  {
+    name: 'freshnessTarget',
+    label: 'Freshness target, in minutes',
+    kind: 'number',
+    hint: 'How old the data may become; empty for any age. A run is added in time, and the alert recipients get a mail when the data are older.',
   },
   {
     name: 'alertRecipients',

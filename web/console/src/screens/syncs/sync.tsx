@@ -1,7 +1,7 @@
 // One sync: its state and what needs attention at the top; runs, rejected records, held deletions, fields and
 // settings below.
 import type { ComponentChild } from 'preact';
-import { formatNumber } from '../../format.ts';
+import { formatCount, formatNumber } from '../../format.ts';
 import { StateLead, Unread } from '../../parts/detail.tsx';
 import { Stats, Tabs } from '../../parts/list.tsx';
 import { Page } from '../../parts/page.tsx';
@@ -51,13 +51,21 @@ function Actions({ sync }: Props) {
 
 /** What isn't green now, with what mends it. */
 function Attention({ sync }: Props) {
-  const { lastRun, pausedReason, heldDeletions, staleFields } = sync;
+  const { lastRun, pausedReason, heldDeletions, staleFields, freshness, freshnessTarget } = sync;
   const failed = lastRun?.status === 'failed';
   const isRed = failed || lastRun?.status === 'partial';
-  if (!isRed && pausedReason === null && heldDeletions === null && staleFields.length === 0) return null;
+  const isStale = freshness?.isStale === true;
+  if (!isRed && !isStale && pausedReason === null && heldDeletions === null && staleFields.length === 0)
+    return null;
   return (
     <Why title="What needs attention" failed={failed || pausedReason !== null}>
       {pausedReason !== null && <p>The sync is paused: no run starts by itself until this is mended.</p>}
+      {isStale && (
+        <p>
+          The data are older than the freshness target of {formatCount(freshnessTarget ?? 0, 'minute')}, since{' '}
+          <Time at={freshness.staleSince} relative />.
+        </p>
+      )}
       <Reasons sync={sync} run={isRed ? lastRun : null} />
     </Why>
   );
