@@ -5,6 +5,7 @@ import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { orIfNotSetUp, readRecordState } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+import { announce } from '../../webhooks/index.ts';
 import { findSyncConfig, type SyncConfigRow } from '../queue/runs.store.ts';
 import { freshnessMail } from './alert-mail.ts';
 import { enqueueAlertMails } from './health.ts';
@@ -13,17 +14,26 @@ type FreshnessChange = {
   readonly isStale: boolean;
   /** When the data were read; null before the first run that published. */
   readonly syncedAt: string | null;
+  /** When they became older; null when they have just done so. */
+  readonly staleSince: Date | null;
 };
 
 /** Reports that the data became older than the target, or no longer are, in the transaction that stores it. */
-const announceFreshness = (tx: Tx, ctx: TenantCtx, config: SyncConfigRow, change: FreshnessChange) =>
-  enqueueAlertMails(
-    tx,
-    ctx,
-    'sync-alert',
-    config.alert_recipients,
-    freshnessMail(config, change, ctx.settings.publicUrl),
-  );
+async function announceFreshness(
+  tx: Tx,
+  ctx: TenantCtx,
+  config: SyncConfigRow,
+  change: FreshnessChange,
+): Promise<void> {
+  const { isStale, syncedAt, staleSince } = change;
+  const about = { syncConfigId: config.id, name: config.name, recordType: config.record_type };
+  const data = isStale
+    ? { ...about, syncedAt, targetMinutes: config.freshness_target }
+    : { ...about, runId: null, problem: null, since: staleSince?.toISOString() };
+  await announce(tx, ctx.organizationId, isStale ? 'sync.stale' : 'sync.recovered', data);
+  const content = freshnessMail(config, change, ctx.settings.publicUrl);
+  await enqueueAlertMails(tx, ctx, 'sync-alert', config.alert_recipients, content);
+}
 
 async function isOlder(tx: Tx, at: string | Date, minutes: number): Promise<boolean> {
   const { rows } = await tx.raw<{ rows: { late: boolean }[] }>(
@@ -48,7 +58,8 @@ export async function recordFreshness(tx: Tx, ctx: TenantCtx, configId: string):
     .forUpdate()
     .first<{ stale_since: Date | null } | undefined>('stale_since');
   const { freshness_target: target, record_type } = config;
-  const wasStale = (before?.stale_since ?? null) !== null;
+  const staleSince = before?.stale_since ?? null;
+  const wasStale = staleSince !== null;
   if (target === null && !wasStale) return;
   // Under the lock: a run that publishes meanwhile compares again after this transaction.
   const state = await orIfNotSetUp(undefined, () =>
@@ -60,7 +71,7 @@ export async function recordFreshness(tx: Tx, ctx: TenantCtx, configId: string):
   await tx('sync_alerts')
     .where(own)
     .update({ stale_since: isStale ? tx.raw('clock_timestamp()') : null });
-  await announceFreshness(tx, ctx, config, { isStale, syncedAt });
+  await announceFreshness(tx, ctx, config, { isStale, syncedAt, staleSince });
 }
 
 /** Reports the syncs whose data have become older than their target. Rejects when the database is unavailable. */

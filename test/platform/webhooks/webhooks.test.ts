@@ -5,6 +5,7 @@ import { Webhook as Svix } from 'svix';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/core/clock.ts';
 import { systemClock } from '../../../src/core/clock.ts';
+import { reportStaleSyncs } from '../../../src/sync/alerts/freshness.ts';
 import { createApi, listCodes, listProblems } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
@@ -355,6 +356,23 @@ describe('events', () => {
       { type: 'sync.failed', data: { recordType: 'thing', problem: { code: 'BROKEN' } } },
     ]);
     for (let times = 0; times < 2; times += 1) await site.fixture.sync();
+    await site.work();
+    expect(site.receiver.take().map(({ event }) => event.type)).toEqual(['sync.recovered']);
+  });
+
+  it('tell of data that become older than their target without any failed run', async () => {
+    await site.create({ events: ['sync.stale', 'sync.recovered'], version: null });
+    const { configId } = site.fixture;
+    await site.call('patch', `/sync-configs/${configId}`, { freshnessTarget: 60, enabled: false });
+    const earlier = "now() - interval '61 minutes'";
+    await site.sql((tx) => tx('sync_runs').update({ started_at: tx.raw(earlier) }));
+    await site.fixture.query(`update ${site.fixture.schema}.record_state set synced_at = ${earlier}`);
+    for (let times = 0; times < 2; times += 1) await reportStaleSyncs(site.ctx);
+    await site.work();
+    expect(site.receiver.take().map(({ event }) => event)).toMatchObject([
+      { type: 'sync.stale', data: { syncConfigId: configId, recordType: 'thing', targetMinutes: 60 } },
+    ]);
+    await site.fixture.sync();
     await site.work();
     expect(site.receiver.take().map(({ event }) => event.type)).toEqual(['sync.recovered']);
   });
