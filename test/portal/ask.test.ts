@@ -277,7 +277,7 @@ describe('a conversation', () => {
     expect((await bob.get('/ask')).text).not.toContain('Show invoice INV-1');
     await ada.post('/customer', { customer: '2' });
     expect(textOf((await ada.get('/ask')).text)).toContain('Nothing has been asked yet');
-    expect(newest(await ask(ada, 'Show invoice INV-1'))).not.toMatch(/10|15 Jan/);
+    expect(newest(await ask(ada, 'Show invoice INV-1'))).not.toMatch(/\b10[.,]\d|15 Jan/);
     expect((await bob.post('/customer', { customer: '2' })).status).toBe(404);
 
     const viewing = await visit('ada@both.example', org.owner.id);

@@ -114,7 +114,7 @@ async function look({ looks, queue }: ChangeStreams, read: ReadContext, from: At
 function eventText(read: ReadContext, from: At, { at, generation }: Look, limit: string): string {
   const { version, endpoint } = read;
   const next = `${feedAddress(read)}?since=${from.token}${limit}`;
-  const data = JSON.stringify({ version, resource: endpoint.name, generation, next });
+  const data = JSON.stringify({ version, resource: endpoint.name, generation: Number(generation), next });
   return `id: ${at.token}\nevent: changed\ndata: ${data}\n\n`;
 }
 

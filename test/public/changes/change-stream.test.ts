@@ -17,7 +17,7 @@ import { useStarted } from '../../setup/use-started.ts';
 import { asAdmin, field, memoryErp, noSignal, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { callerHeaders, publicApp, publishVersion } from '../fixture.ts';
 
-type Changed = { version: string; resource: string; generation: string; next: string };
+type Changed = { version: string; resource: string; generation: number; next: string };
 type Page = { data: { op: string; id: string }[]; next: string; hasMore: boolean };
 type Key = Awaited<ReturnType<typeof makeKey>>;
 
@@ -107,7 +107,7 @@ const isSilent = async (stream: OpenStream): Promise<boolean> =>
     stream.next().catch(() => undefined),
     2_500,
   ));
-const generation = async (): Promise<string> => String((await fixture.state())?.generation);
+const generation = async (): Promise<number> => Number((await fixture.state())?.generation);
 
 describe('GET /{version}/{resource}/changes as an event stream', () => {
   it('sends an event for each publish from now on, whose address has the changes', async () => {
