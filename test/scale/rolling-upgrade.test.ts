@@ -101,8 +101,9 @@ describeIf(`a rolling upgrade from ${before}`, await reasonAgainst(before), () =
     await load.passed(3);
     expect(await load.stop()).toEqual([]);
     expect(load.notModified).toBeGreaterThan(0);
-    const signIn = /\nTo sign in as .*:\n.*\n\n/;
-    for (const { output } of all) expect(output().stderr.replace(signIn, '').trim()).toBe('');
+    // A version whose libraries differ is installed without those that build its pages.
+    const known = /\nTo sign in as .*:\n.*\n\n|^The \w+ is not built, because Vite .*\n/gm;
+    for (const { output } of all) expect(output().stderr.replaceAll(known, '').trim()).toBe('');
     console.log(
       `rolling upgrade from ${before}: ${load.answers} answers, ${load.notModified} of them 304, ${load.tags} entity tags, ${load.runs} runs, ` +
         `${load.teams.length} teams, ${load.invited.length} mails; 0 wrong, 0 errors`,
