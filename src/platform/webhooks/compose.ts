@@ -104,22 +104,27 @@ async function store(
 
 /** Brings the waiting messages about changed records up to date. Rejects while the database can't be read. */
 export async function composeRecordMessages(ctx: WebhookCtx, job: Job, follower: Follower): Promise<void> {
+  const { organizationId } = ctx;
   const { endpoint, reads } = follower;
-  const { id, version } = endpoint;
-  const followed = await listFollowed(ctx, follower);
-  const positions = await inTransaction(ctx, (tx) => endpoints.readPositions(tx, ctx.organizationId, id));
-  for (const resource of version === null ? [] : followed) {
+  const version = endpoint.version ?? '';
+  const positions = await inTransaction(ctx, (tx) => endpoints.readPositions(tx, organizationId, job.key));
+  const readable: string[] = [];
+  for (const resource of await listFollowed(ctx, follower)) {
     const since = positions.get(resource) ?? null;
-    const found = await countChanges(ctx, { version: version ?? '', resource, reads }, since).catch(
-      unlessRefused,
-    );
+    const found = await countChanges(ctx, { version, resource, reads }, since).catch(unlessRefused);
     if (found === undefined) continue;
+    readable.push(resource);
     if (found.next === since) continue;
     const { counts } = found;
     const isNews = counts === null || counts.upserts + counts.deletes > 0;
-    const message = toMessage(version ?? '', resource, since, found);
+    const message = toMessage(version, resource, since, found);
     await inTransaction(ctx, (tx) => store(tx, ctx, job, message, isNews));
   }
+  // What can't be read now is composed again once it can: the position stays.
+  await inTransaction(ctx, async (tx) => {
+    if (await lockJob(tx, job))
+      await messages.withdrawOthers(tx, organizationId, job.key, readable, ctx.clock.now());
+  });
 }
 
 /** From now on: the endpoint knows what is there already. */

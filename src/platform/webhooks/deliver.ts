@@ -67,24 +67,23 @@ const begin = ({ ctx, job, ...turn }: Turn): Promise<Follower | undefined> =>
     return void (await finishJob(tx, job));
   });
 
-/** The next message that is due, with the endpoint as it is now; undefined when there is none or the lease was lost. */
-const findNext = ({ ctx, job }: Turn, { reads }: Follower) =>
+/**
+ * The next message that is due, with the endpoint and what its key reads as they are now; undefined when there is none,
+ * the key has ended or the lease was lost. It counts as attempted from now on: when this process dies, the receiver may
+ * have it under its id.
+ */
+const startNext = ({ ctx, job }: Turn) =>
   inTransaction(ctx, async (tx) => {
+    const { organizationId } = ctx;
     if (!(await lockJob(tx, job))) return undefined;
-    const endpoint = await endpoints.findEndpointRow(tx, ctx.organizationId, job.key);
+    const endpoint = await endpoints.findEndpointRow(tx, organizationId, job.key);
     if (endpoint?.enabled !== true) return undefined;
-    const message = await messages.findDue(tx, ctx.organizationId, endpoint, ctx.clock.now());
-    return message && { message, follower: { endpoint, reads } };
+    const reads = await findReads(tx, organizationId, endpoint);
+    const message = await messages.findDue(tx, organizationId, endpoint, ctx.clock.now());
+    if (reads === undefined || message === undefined) return undefined;
+    await messages.updateMessage(tx, organizationId, message.id, { attempts: message.attempts + 1 });
+    return { message, follower: { endpoint, reads } };
   });
-
-async function recordSuccess(tx: Tx, { ctx }: Turn, message: messages.MessageRow, at: Date) {
-  const { organizationId } = ctx;
-  const { id, resource, next_since: next } = message;
-  await messages.updateMessage(tx, organizationId, id, {
-    ...{ status: 'delivered', ended_at: at, attempts: message.attempts + 1 },
-  });
-  return resource === null ? undefined : { resource, next };
-}
 
 async function recordFailure(
   tx: Tx,
@@ -97,7 +96,6 @@ async function recordFailure(
   const at = ctx.clock.now();
   const isDead = resource === null && made > retryDelaysMs.length;
   await messages.updateMessage(tx, ctx.organizationId, id, {
-    attempts: made,
     ...(isDead
       ? { status: 'failed', ended_at: at }
       : { due_at: new Date(at.getTime() + Math.max(retryInMs, retryDelayMs(made))) }),
@@ -121,9 +119,10 @@ const record = (turn: Turn, message: messages.MessageRow, outcome: Outcome): Pro
     const { isDelivered, isGone, retryAfterMs, ...attempt } = outcome;
     await messages.insertAttempt(tx, organizationId, message, attempt);
     if (isDelivered) {
-      const known = await recordSuccess(tx, turn, message, attempt.started_at);
-      if (known !== undefined)
-        await endpoints.savePosition(tx, organizationId, job.key, known.resource, known.next);
+      const { id, resource, next_since: next } = message;
+      const delivered = { status: 'delivered', ended_at: attempt.started_at } as const;
+      await messages.updateMessage(tx, organizationId, id, delivered);
+      if (resource !== null) await endpoints.savePosition(tx, organizationId, job.key, resource, next);
       const well = { failures: 0, failing_since: null, waits_until: null };
       if (endpoint.failures > 0) await endpoints.updateEndpoint(tx, organizationId, job.key, well);
       return true;
@@ -136,9 +135,9 @@ const record = (turn: Turn, message: messages.MessageRow, outcome: Outcome): Pro
   });
 
 /** Sends what is due. True when more may be due. */
-async function sendDue(turn: Turn, follower: Follower): Promise<boolean> {
+async function sendDue(turn: Turn): Promise<boolean> {
   for (let sent = 0; sent < maxMessages; sent += 1) {
-    const next = await findNext(turn, follower);
+    const next = await startNext(turn);
     if (next === undefined) return false;
     const outcome = await sendMessage(turn.ctx, next.follower, next.message, turn.stop);
     if (!(await record(turn, next.message, outcome))) return false;
@@ -170,7 +169,7 @@ async function takeTurn(turn: Turn): Promise<void> {
   if (follower === undefined) return;
   try {
     await composeRecordMessages(turn.ctx, turn.job, follower);
-    await end(turn, await sendDue(turn, follower));
+    await end(turn, await sendDue(turn));
   } catch (error) {
     if (!turn.stop.aborted) throw error;
     await inTransaction(turn.ctx, (tx) => releaseJob(tx, turn.job));

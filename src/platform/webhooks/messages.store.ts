@@ -134,6 +134,20 @@ export const updateMessage = (
     .where({ organization_id: organizationId, id })
     .update({ ...change, ...(data !== undefined && { data: JSON.stringify(data) }) });
 
+/** Waiting messages about other resources than these are not sent. */
+export const withdrawOthers = (
+  tx: Tx,
+  organizationId: string,
+  endpointId: string,
+  resources: readonly string[],
+  now: Date,
+) =>
+  messages(tx, organizationId, endpointId)
+    .where({ status: 'waiting' })
+    .whereNotNull('resource')
+    .whereNotIn('resource', resources)
+    .update({ status: 'superseded', ended_at: now });
+
 /** Messages of other events than changed records are sent again, under their ids. Returns their number. */
 export const repeatMessages = (
   tx: Tx,

@@ -1,5 +1,5 @@
 // One attempt to send a message: what is sent, and what the answer means.
-import { errorMessage } from '../../core/errors.ts';
+import { AppError, errorMessage } from '../../core/errors.ts';
 import { GuardedFetchError } from '../../core/network/guarded-fetch.ts';
 import { readFirstChanges } from '../../public/index.ts';
 import { signMessage } from '../../webhooks/index.ts';
@@ -41,7 +41,12 @@ async function writeBody(ctx: WebhookCtx, follower: Follower, message: MessageRo
   if (resource === null || message.since === null || follower.endpoint.include === 'none')
     return `${head}${thin}}`;
   const left = maxBodyBytes - Buffer.byteLength(head) - Buffer.byteLength(thin) - 2;
-  return `${head}${thin.slice(0, -1)}${await includeChanges(ctx, follower, message, left)}}}`;
+  // Without them, while they can't be read: the receiver reads on from `next`, as it would after them.
+  const changes = await includeChanges(ctx, follower, message, left).catch((error: unknown) => {
+    if (error instanceof AppError) return '';
+    throw error;
+  });
+  return `${head}${thin.slice(0, -1)}${changes}}}`;
 }
 
 export type Outcome = Omit<AttemptRow, 'number' | 'reason'> & {

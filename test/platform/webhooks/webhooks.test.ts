@@ -5,7 +5,9 @@ import { Webhook as Svix } from 'svix';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Clock } from '../../../src/core/clock.ts';
 import { systemClock } from '../../../src/core/clock.ts';
+import { startWebhooks } from '../../../src/platform/webhooks/deliver.ts';
 import { reportStaleSyncs } from '../../../src/sync/alerts/freshness.ts';
+import { withReads } from '../../public/fixture.ts';
 import { createApi, listCodes, listProblems } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
@@ -92,6 +94,38 @@ describe('changed records', () => {
       ['superseded', 1],
     ]);
     expect(log[0].messageId).toBe(received[0]?.id);
+  });
+
+  it('come under another id when a process ended before it knew what became of its message', async () => {
+    await site.create();
+    const called = Promise.withResolvers<void>();
+    site.receiver.answer = () => () => called.resolve();
+    await sync(() => site.erp.put(2));
+    await called.promise;
+    await site.worker.stop();
+    const [unknown] = site.receiver.take();
+    site.receiver.answer = () => 204;
+    await sync(() => site.erp.put(3));
+    const next = startWebhooks(withReads(site.ctx), { pollMs: 3_600_000 });
+    await next.waitUntilIdle();
+    await next.stop();
+    const received = site.receiver.take();
+    expect(received.map(({ event }) => event.data)).toMatchObject([{ generation: 3, upserts: 2 }]);
+    expect(received[0]?.id).not.toBe(unknown?.id);
+  });
+
+  it('are withdrawn when the key doesn’t read them any more, and others still come', async () => {
+    const { id } = await site.create({ events: ['records.changed', 'sync.failed'], include: 'records' });
+    site.receiver.answer = () => 500;
+    await sync(() => site.erp.put(2));
+    await site.work();
+    site.receiver.take();
+    site.receiver.answer = () => 204;
+    await site.call('patch', `/api-keys/${site.reader.id}`, { scopes: { resources: ['things'], rows: {} } });
+    await site.call('post', `/webhooks/${id}/test`);
+    aheadMs += hour;
+    await site.work();
+    expect(site.receiver.take().map(({ event }) => event.type)).toEqual(['webhook.test']);
   });
 
   it('come again after a replay, as one message with the present number', async () => {
@@ -310,6 +344,7 @@ describe('an endpoint', () => {
     expect((await site.call('get', `/webhooks/${id}`)).disabledReason.code).toBe('key_ended');
     const refused = await site.api('patch', `/webhooks/${id}`, { enabled: true });
     expect([refused.status, listCodes(refused)]).toEqual([422, ['unknown_key']]);
+    await site.call('patch', `/webhooks/${id}`, { enabled: false, description: 'Former' });
   });
 
   it('is refused with what is wrong with it', async () => {
