@@ -362,6 +362,20 @@ describe('metadata', () => {
     expect(failures).toBe(0);
   });
 
+  it('does not take one failure of the catalogue or the field list for a refusal', async () => {
+    const described = await read();
+    const failed = new Set<string>();
+    const { answer } = wire;
+    wire.answer = (seen) => {
+      const request = `${seen.path} ${seen.query}`;
+      const isFirst = /metadata-catalog|FROM customfield/.test(request) && !failed.has(request);
+      failed.add(request);
+      return isFirst ? refuses(500, 'UNEXPECTED_ERROR', 'Error ID: abc') : answer;
+    };
+    expect(await read()).toEqual(described);
+    expect(failed.size).toBeGreaterThan(4);
+  });
+
   it('describes a hidden table without readable fields, and the others completely', async () => {
     account.hidden = ['item'];
     const types = await read();

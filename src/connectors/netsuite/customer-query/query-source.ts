@@ -7,10 +7,10 @@ import { customPrefixes, readCustomFields } from '../discovery/account-lists.ts'
 import { nullWhenRefused } from '../discovery/catalogue.ts';
 import { namesInQuery, typesByName, withListedTypes } from '../discovery/listed-types.ts';
 import { erpError } from '../requests/errors.ts';
-import { type QueryRefusal, toQueryRefusal } from '../requests/probe.ts';
+import { confirmRefusal, type QueryRefusal, toQueryRefusal } from '../requests/probe.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
 import type { RowSource } from '../types/definition.ts';
-import { recordsQuery, todayQuery } from '../types/queries.ts';
+import { recordsQuery } from '../types/queries.ts';
 import { maxIdDigits, type StoredDefinition } from '../types/stored-definition.ts';
 import { compareIds, isIdText } from '../types/values.ts';
 import { type Ask, describeFields, isRefusal } from './query-fields.ts';
@@ -50,7 +50,9 @@ export async function describeQuery(
   const { keyColumn, modifiedColumn } = source;
   const names = namesInQuery(definition.table);
   const listed =
-    names.length === 0 ? [] : await nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal));
+    names.length === 0
+      ? []
+      : await nullWhenRefused({ suiteql, signal }, () => readCustomFields(suiteql, customPrefixes, signal));
   const isRetyped =
     listed !== null &&
     last?.listedTypes != null &&
@@ -97,21 +99,15 @@ const define = ({ sql }: QueryText, { keyColumn, modifiedColumn }: QuerySource):
   renamed: {},
 });
 
-/** An unexpected server error is a refusal if NetSuite answers another query and fails on this one again. */
 const createAsk =
   (suiteql: Suiteql, signal: AbortSignal): Ask =>
   async (query, limit) => {
-    const ask = async () => {
-      try {
-        return (await suiteql.query(query, limit, signal)).rows;
-      } catch (error) {
-        return toQueryRefusal(error);
-      }
-    };
-    const answer = await ask();
-    if (!isRefusal(answer) || answer.error.kind !== 'down') return answer;
-    await suiteql.query(todayQuery('SYSDATE'), 1, signal);
-    return ask();
+    try {
+      const { rows } = await confirmRefusal({ suiteql, signal }, () => suiteql.query(query, limit, signal));
+      return rows;
+    } catch (error) {
+      return toQueryRefusal(error);
+    }
   };
 
 function assertColumns({ columns }: QueryText, { keyColumn, modifiedColumn }: QuerySource): void {

@@ -3,16 +3,10 @@
 // is null and no error.
 
 import { assertIdOrder } from '../read/rows.ts';
-import type { NetsuiteHttp } from '../requests/http.ts';
 import { maxRowsPerQuery, type Suiteql, type SuiteqlRow } from '../requests/suiteql.ts';
 import { customFieldsQuery, entryListsQuery, isColumnName } from '../types/queries.ts';
-import { listCatalogue, nullWhenRefused } from './catalogue.ts';
+import { type AccountParts, listCatalogue, nullWhenRefused } from './catalogue.ts';
 
-export type AccountParts = {
-  readonly http: NetsuiteHttp;
-  readonly suiteql: Suiteql;
-  readonly signal: AbortSignal;
-};
 /**
  * A row of `customfield`: `name` is its script id in lower case, `belongsTo` one of BODY, COLUMN, ENTITY,
  * ITEM, RECORD and others.
@@ -50,21 +44,24 @@ export const transactionTypesQuery =
   'SELECT t.recordtype AS recordtype, COUNT(*) AS n FROM transaction t GROUP BY t.recordtype';
 
 /** Makes no request yet. */
-export function createAccountLists({ http, suiteql, signal }: AccountParts): AccountLists {
+export function createAccountLists(parts: AccountParts): AccountLists {
+  const { suiteql, signal } = parts;
   return {
-    catalogue: once(() => listCatalogue(http, signal)),
+    catalogue: once(() => listCatalogue(parts)),
     customTypes: once(async () => {
       const read = (...tables: readonly string[]) =>
-        nullWhenRefused(readCustomTypes(suiteql, tables, signal));
+        nullWhenRefused(parts, () => readCustomTypes(suiteql, tables, signal));
       const both = await read('customrecordtype', 'customlist');
       return (
         both ?? new Map([...((await read('customrecordtype')) ?? []), ...((await read('customlist')) ?? [])])
       );
     }),
-    customFields: once(() => nullWhenRefused(readCustomFields(suiteql, customPrefixes, signal))),
+    customFields: once(() => nullWhenRefused(parts, () => readCustomFields(suiteql, customPrefixes, signal))),
     entryLists: once(async () => {
       const read = (from: 'customlist' | 'customrecordtype') =>
-        nullWhenRefused(readByIdPages(suiteql, (afterId) => entryListsQuery(from, afterId), signal));
+        nullWhenRefused(parts, () =>
+          readByIdPages(suiteql, (afterId) => entryListsQuery(from, afterId), signal),
+        );
       const rows = [...((await read('customlist')) ?? []), ...((await read('customrecordtype')) ?? [])];
       const named = rows.map(
         (row) => [toText(row, 'scriptid').toLowerCase(), toText(row, 'list').toLowerCase()] as const,
@@ -76,7 +73,9 @@ export function createAccountLists({ http, suiteql, signal }: AccountParts): Acc
       );
     }),
     transactionTypes: once(async () => {
-      const answer = await nullWhenRefused(suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal));
+      const answer = await nullWhenRefused(parts, () =>
+        suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal),
+      );
       return (
         answer &&
         new Set(

@@ -1,7 +1,8 @@
 // What describing record types needs to know of an account, each part read once for all record types.
 import type { RecordTypeMetadata } from '../../connector.ts';
 import { createProbes, type Probes, type QueryRefusal } from '../requests/probe.ts';
-import { type AccountLists, type AccountParts, createAccountLists } from './account-lists.ts';
+import { type AccountLists, createAccountLists } from './account-lists.ts';
+import type { AccountParts } from './catalogue.ts';
 import { type FoundRows, findRows, type RowsAt } from './find-rows.ts';
 
 export type Account = AccountParts & {

@@ -3,8 +3,15 @@
 // JSON Schema draft 06 with NetSuite's own keys.
 import { ErpError } from '../../connector.ts';
 import type { NetsuiteHttp } from '../requests/http.ts';
+import { confirmRefusal } from '../requests/probe.ts';
+import type { Suiteql } from '../requests/suiteql.ts';
 import type { ColumnDefinition } from '../types/definition.ts';
 
+export type AccountParts = {
+  readonly http: NetsuiteHttp;
+  readonly suiteql: Suiteql;
+  readonly signal: AbortSignal;
+};
 export type CatalogueProperty = {
   /** The property's name in lower case, which is the column's name where queries have it. */
   readonly name: string;
@@ -23,11 +30,14 @@ export type CatalogueSchema = {
 
 /**
  * Null where NetSuite refuses this role or fails on the request itself (UNEXPECTED_ERROR). Rejects for an
- * outage, a refused login or an unreadable response, as `work` does.
+ * outage, a refused login or an unreadable response, as `ask` does.
  */
-export async function nullWhenRefused<T>(work: Promise<T>): Promise<T | null> {
+export async function nullWhenRefused<T>(
+  at: Omit<AccountParts, 'http'>,
+  ask: () => Promise<T>,
+): Promise<T | null> {
   try {
-    return await work;
+    return await confirmRefusal(at, ask);
   } catch (error) {
     const refused =
       error instanceof ErpError &&
@@ -39,23 +49,20 @@ export async function nullWhenRefused<T>(work: Promise<T>): Promise<T | null> {
 
 /** The schema of one entry; null where it is refused or unknown. Rejects as `nullWhenRefused`. */
 export async function readCatalogueEntry(
-  http: NetsuiteHttp,
+  parts: AccountParts,
   entry: string,
-  signal: AbortSignal,
 ): Promise<CatalogueSchema | null> {
   const headers = { accept: 'application/schema+json' };
-  const answer = await nullWhenRefused(
-    http.send({ method: 'GET', path: `record/v1/metadata-catalog/${entry}`, headers, signal }),
-  );
+  const { http, signal } = parts;
+  const path = `record/v1/metadata-catalog/${entry}`;
+  const answer = await nullWhenRefused(parts, () => http.send({ method: 'GET', path, headers, signal }));
   return answer === null ? null : parseSchema(answer.json);
 }
 
 /** All names, as the catalogue spells them; null where it is refused. Rejects as `nullWhenRefused`. */
-export async function listCatalogue(
-  http: NetsuiteHttp,
-  signal: AbortSignal,
-): Promise<readonly string[] | null> {
-  const answer = await nullWhenRefused(
+export async function listCatalogue(parts: AccountParts): Promise<readonly string[] | null> {
+  const { http, signal } = parts;
+  const answer = await nullWhenRefused(parts, () =>
     http.send({ method: 'GET', path: 'record/v1/metadata-catalog', signal }),
   );
   if (answer === null) return null;

@@ -15,7 +15,9 @@ async function countTransactions(
   suiteql: Suiteql,
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number> | null> {
-  const answer = await nullWhenRefused(suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal));
+  const answer = await nullWhenRefused({ suiteql, signal }, () =>
+    suiteql.query(transactionTypesQuery, maxRowsPerQuery, signal),
+  );
   return (
     answer && new Map(answer.rows.map((row) => [String(row['recordtype']).toLowerCase(), toCount(row) ?? 0]))
   );
@@ -36,7 +38,9 @@ export async function countListed(
       const known = transactions?.get(table);
       if (known !== undefined || !/^[a-z][a-z0-9_]{0,62}$/.test(table))
         return [head.name, known ?? null] as const;
-      const answer = await nullWhenRefused(suiteql.query(`SELECT COUNT(*) AS n FROM ${table}`, 1, signal));
+      const answer = await nullWhenRefused({ suiteql, signal }, () =>
+        suiteql.query(`SELECT COUNT(*) AS n FROM ${table}`, 1, signal),
+      );
       // A type that has no records yet, and no table of its own.
       const none = isTransaction(head) && transactions !== null ? 0 : null;
       return [head.name, answer === null ? none : toCount(answer.rows[0])] as const;

@@ -24,17 +24,18 @@ const withPrefix = (fields: readonly ColumnDefinition[], prefix: string): Column
  * list is no error.
  */
 export async function findCustomFields(
-  { http, lists, signal }: Account,
+  account: Account,
   definition: RecordTypeDefinition,
 ): Promise<CustomFields> {
   const custom: CatalogueProperty[] = [];
+  const { lists } = account;
   const listed = definition.catalogue.length > 1 ? await lists.customFields() : null;
   let isRefused = true;
   for (const entry of definition.catalogue) {
     const isComplete = listed?.every(
       ({ name }) => !name.startsWith(definition.customPrefix) || custom.some((known) => known.name === name),
     );
-    const schema = !isRefused && isComplete === true ? null : await readCatalogueEntry(http, entry, signal);
+    const schema = !isRefused && isComplete === true ? null : await readCatalogueEntry(account, entry);
     if (schema === null) continue;
     isRefused = false;
     custom.push(...[...schema.body, ...schema.lines].filter((property) => property.custom));

@@ -43,7 +43,7 @@ export async function describeType(account: Account, name: string): Promise<Reco
   const table = name.toLowerCase();
   if (!/^[a-z][a-z0-9_]{0,62}$/.test(table) || !(await isListed(account, name))) return undefined;
   const known = findKnownTable(table);
-  const schema = known === undefined ? await readCatalogueEntry(account.http, name, account.signal) : null;
+  const schema = known === undefined ? await readCatalogueEntry(account, name) : null;
   const customLabel = table.startsWith('custom') ? (await account.lists.customTypes()).get(table) : undefined;
   const label = customLabel ?? known?.label ?? toLabel(name);
   const named = { name, label, table, schema, known };

@@ -2,7 +2,8 @@
 // itself, and the tables that are known to exist without being listed. Describing a type reads its fields.
 import type { RecordTypeHead } from '../../discovery.ts';
 import { recordTypeDefinitions } from '../types/record-types.ts';
-import { type AccountParts, createAccountLists, type ListedField } from './account-lists.ts';
+import { createAccountLists, type ListedField } from './account-lists.ts';
+import type { AccountParts } from './catalogue.ts';
 import { findKnownTable, knownTables, withoutKey } from './known-tables.ts';
 import { classifyFamily, curatedFamily, inItems, isItemType, toLabel } from './names.ts';
 

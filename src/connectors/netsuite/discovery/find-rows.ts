@@ -1,5 +1,5 @@
 // Finds where the rows of a record type are, what identifies one, and what its first rows look like.
-import { type QueryRefusal, toQueryRefusal } from '../requests/probe.ts';
+import { confirmRefusal, type QueryRefusal, toQueryRefusal } from '../requests/probe.ts';
 import type { Suiteql, SuiteqlRow } from '../requests/suiteql.ts';
 import type { StoredDefinition } from '../types/stored-definition.ts';
 import { isIdText } from '../types/values.ts';
@@ -58,7 +58,8 @@ async function readFirst(
   const order = names.length === 0 ? '' : ` ORDER BY ${names.map((name) => `${name} ASC`).join(', ')}`;
   const read = async (selected: string): Promise<Rows | QueryRefusal> => {
     try {
-      return await suiteql.query(`SELECT ${selected} FROM ${from}${order}`, limit, signal);
+      const query = `SELECT ${selected} FROM ${from}${order}`;
+      return await confirmRefusal({ suiteql, signal }, () => suiteql.query(query, limit, signal));
     } catch (error) {
       return toQueryRefusal(error);
     }

@@ -78,7 +78,9 @@ export const createTypeChecks = (suiteql: Suiteql): TypeChecks => ({
     const { listedTypes: before } = recordType;
     if (before === undefined) return 'unknown';
     const prefixes = [...new Set(names.flatMap((name) => findPrefix(name) ?? []))];
-    const listed = await nullWhenRefused(readCustomFields(suiteql, prefixes, signal));
+    const listed = await nullWhenRefused({ suiteql, signal }, () =>
+      readCustomFields(suiteql, prefixes, signal),
+    );
     if (listed === null || before === null) return listed === before ? 'same' : 'unknown';
     const isSame = isDeepStrictEqual(
       typesByName(names, listed),

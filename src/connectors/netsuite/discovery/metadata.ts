@@ -21,8 +21,8 @@ import { linesProbeQuery, probeQuery, recordsQuery, type SuiteqlColumn } from '.
 import { recordTypeDefinitions } from '../types/record-types.ts';
 import { parseValue } from '../types/values.ts';
 import { type Account, openAccount } from './account.ts';
-import type { AccountParts } from './account-lists.ts';
 import { findUnlisted } from './candidates.ts';
+import type { AccountParts } from './catalogue.ts';
 import { bodyFields, type CustomFields, findCustomFields, lineFields } from './custom-fields.ts';
 import { type ColumnSource, describeColumns, findRefusal } from './describe-columns.ts';
 import { describeType } from './describe-type.ts';
