@@ -15,6 +15,7 @@ export type Company = {
   readonly organizationId: string;
   readonly tenant: TenantCtx;
   readonly schema: string;
+  readonly keyId: string;
   readonly secret: string;
   readonly api: Api;
   /** The id of the sync of a record type. */
@@ -128,7 +129,7 @@ function followRuns(tenant: TenantCtx, configId: Company['configId']) {
 
 export async function makeCompany(fixture: Fixture, plan: Plan): Promise<Company> {
   const { id: organizationId } = await makeOrganization(fixture.ctx, { name: `Seed ${plan.seed}` });
-  const { secret } = await makeKey(fixture.ctx, organizationId, { permissions: ['write'] });
+  const { id: keyId, secret } = await makeKey(fixture.ctx, organizationId, { permissions: ['write'] });
   const api = createApi(fixture.app, secret);
   const tenant: TenantCtx = { ...fixture.ctx, organizationId };
   await connect(fixture, api, plan.signIn);
@@ -147,6 +148,7 @@ export async function makeCompany(fixture: Fixture, plan: Plan): Promise<Company
     organizationId,
     tenant,
     schema,
+    keyId,
     secret,
     api,
     configId,

@@ -91,11 +91,13 @@ export async function comeToRest(scene: Scene): Promise<void> {
   await changeSilently(scene);
   await Promise.all(plan.recordTypes.map((recordType) => becomeGreen(scene, recordType)));
   const quietSince = fixture.account.businessTime();
+  const comeBack = oracle.leave();
   report.note('the next day');
   await fixture.books.stepClock(dayMinutes);
   await Promise.all(plan.recordTypes.map((recordType) => becomeGreen(scene, recordType)));
   report.note('after the full-read period');
   await fixture.books.stepClock(periodDays * dayMinutes);
   await Promise.all(plan.recordTypes.map((recordType) => endPass(scene, recordType, quietSince)));
+  await comeBack();
   await oracle.judgeFinal();
 }

@@ -10,6 +10,8 @@ export const coverageKinds = [
   'immediate stop',
   'frozen worker',
   'lost commits',
+  'refused webhook',
+  'kill at a webhook',
   'reader',
 ] as const;
 export type CoverageKind = (typeof coverageKinds)[number];
@@ -49,6 +51,7 @@ export type Report = {
   runEnded(end: RunEnd): void;
   answers: number;
   changes: number;
+  webhooks: number;
   greenChecks: number;
   tookMs: number;
 };
@@ -87,6 +90,7 @@ export function openReport(seed: number): Report {
     },
     answers: 0,
     changes: 0,
+    webhooks: 0,
     greenChecks: 0,
     tookMs: 0,
   };
@@ -135,6 +139,6 @@ export function formatTable(reports: readonly Report[]): string {
     `edits: ${edits.join(', ')}; at least ${Math.min(...reports.map(countEdits))} a seed`,
     `faults: at least ${Math.min(...reports.map(countFaults))} a seed`,
     `runs: ${runs.join(', ')}; ${sum(reports.map(({ greenChecks }) => greenChecks))} green ones compared with the account`,
-    `${sum(reports.map(({ answers }) => answers))} answers to readers, ${sum(reports.map(({ changes }) => changes))} changes to consumers`,
+    `${sum(reports.map(({ answers }) => answers))} answers to readers, ${sum(reports.map(({ changes }) => changes))} changes to consumers, ${sum(reports.map(({ webhooks }) => webhooks))} webhooks taken`,
   ].join('\n');
 }

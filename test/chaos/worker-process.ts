@@ -1,4 +1,4 @@
-// The service's worker in a process of its own, to be killed: the real scheduler with the real connector.
+// The service's worker in a process of its own, to be killed: the real scheduler with the real connector, and webhooks.
 // Polls more often than the service does, because leases and backoff are short here.
 
 import { systemClock } from '../../src/core/clock.ts';
@@ -10,6 +10,8 @@ import type { Settings } from '../../src/core/settings.ts';
 import { createAccountLimits } from '../../src/core/work/account-limits.ts';
 import { createTrackedWork } from '../../src/core/work/tracked-work.ts';
 import { type DatabaseAddress, openDb } from '../../src/db/connect.ts';
+import { startWebhooks } from '../../src/platform/webhooks/deliver.ts';
+import { createReadEngine } from '../../src/public/index.ts';
 import { startScheduler } from '../../src/sync/run/scheduler.ts';
 
 export type WorkerOrder = {
@@ -33,6 +35,7 @@ const ctx: Ctx = {
   erpLimits: createAccountLimits(),
 };
 const scheduler = startScheduler(ctx);
+startWebhooks({ ...ctx, reads: createReadEngine(ctx) }, { pollMs: 500, leaseMs: 3_000 });
 setInterval(scheduler.claimNow, pokeMs);
 process.on('disconnect', () => process.exit(0));
 process.send?.('ready');

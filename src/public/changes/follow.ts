@@ -5,7 +5,7 @@ import type { ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { RecordAccess } from '../../core/record-access.ts';
 import { allowsResource } from '../../core/record-access.ts';
-import type { Reader, StateRow } from '../read/connection/reader.ts';
+import type { Freshness, Reader, StateRow } from '../read/connection/reader.ts';
 import { withinTimeLimit } from '../read/connection/time-limit.ts';
 import { readRow, textReader, wholeText } from '../read/result/rows.ts';
 import { assertScopeFresh } from '../read/result/stale-fields.ts';
@@ -21,7 +21,7 @@ import {
   readChanges,
 } from './change-feed.ts';
 import { type ChangeCounts, type ChangePlan, type ChangeRow, countsStatement } from './change-sql.ts';
-import { type ChangeCursor, encodeChangeToken } from './change-token.ts';
+import { type ChangeCursor, encodeChangeToken, toMark } from './change-token.ts';
 
 type FollowCtx = ReadingCtx & TenantCtx;
 /** A resource of a published version, as one credential reads it. */
@@ -70,6 +70,10 @@ function findCursor(feed: FeedOf, since: string | null): ChangeCursor | null {
   }
 }
 
+/** Whether the database is still the one that issued the token: one that took over may lack what the reader has seen. */
+const isContinued = ({ epochMark }: ChangeCursor, { epoch }: Freshness): boolean =>
+  epochMark === toMark(epoch);
+
 /**
  * What has changed since a token, without the records. Rejects with 403, 404 and 410 as the feed does, and with 503 when
  * nothing is synced, a field of the row scope is stale, or the database is unavailable.
@@ -85,7 +89,9 @@ export async function countChanges(ctx: FollowCtx, of: Feed, since: string | nul
     ),
   );
   assertScopeFresh(endpoint, freshness);
-  if (from !== null && findExpiry(from, freshness, row) !== undefined) return countChanges(ctx, of, null);
+  const isValid =
+    from === null || (isContinued(from, freshness) && findExpiry(from, freshness, row) === undefined);
+  if (!isValid) return countChanges(ctx, of, null);
   const { upserts, deletes } = row;
   return {
     generation: freshness.generation,

@@ -8,11 +8,13 @@ import { columnHistories } from './histories/columns.ts';
 import { lineHistories } from './histories/lines.ts';
 import { publishingHistories } from './histories/publishing.ts';
 import { readingHistories } from './histories/reading.ts';
+import { webhookHistories } from './histories/webhooks.ts';
 import type { Histories } from './history.ts';
 import { lineMutants } from './lines.ts';
 import type { Mutant } from './mutant.ts';
 import { publishingMutants } from './publishing.ts';
 import { readingMutants } from './reading.ts';
+import { webhookMutants } from './webhooks.ts';
 
 export const histories: Histories = {
   ...readingHistories,
@@ -21,6 +23,7 @@ export const histories: Histories = {
   ...absenceHistories,
   ...columnHistories,
   ...publishingHistories,
+  ...webhookHistories,
 };
 
 const all: readonly Mutant[] = [
@@ -30,6 +33,7 @@ const all: readonly Mutant[] = [
   ...absenceMutants,
   ...columnMutants,
   ...publishingMutants,
+  ...webhookMutants,
 ];
 export const mutants: readonly Mutant[] = all.map((mutant) => {
   const history = histories[mutant.name];

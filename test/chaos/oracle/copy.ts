@@ -1,5 +1,6 @@
 // A client that keeps a copy of a record type by the feed of changes, in small pages, while everything else
 // continues: applied in order, the changes must give the list.
+import { setTimeout as pause } from 'node:timers/promises';
 import type { RecordTypeName } from '../plan.ts';
 import { toResource } from './published.ts';
 import type { ServedRecord, Service, Snapshot } from './served.ts';
@@ -18,15 +19,20 @@ export type Copy = {
   poll(): Promise<boolean | null>;
   /** Requests pages until none follows. */
   follow(): Promise<void>;
+  /** Reads from this token, or discards the copy and starts over, as someone said who saw this generation. */
+  readFrom(since: string | null, told: number): Promise<void>;
   /** A failover left this generation: a token of a later one must be rejected. */
   lose(surviving: bigint): void;
   changes(): number;
-  /** Catches up, then describes how the copy differs from the list. */
+  /** Describes how the copy differs from the list. */
+  differences(snapshot: Snapshot): string[];
+  /** Catches up first. */
   problems(snapshot: Snapshot): Promise<string[]>;
 };
 
 const limit = 40;
 const maxPages = 400;
+const pauseMs = 30;
 
 export function openCopy(service: Service, recordType: RecordTypeName): Copy {
   const held = new Map<string, string>();
@@ -73,7 +79,23 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
     return turn;
   };
   const follow = async (): Promise<void> => {
-    for (let pages = 0; pages < maxPages; pages += 1) if ((await poll()) === false) return;
+    for (let pages = 0; pages < maxPages; pages += 1) {
+      const hasMore = await poll();
+      if (hasMore === false) return;
+      if (hasMore === null) await pause(pauseMs);
+    }
+  };
+  const differences = ({ records }: Snapshot): string[] => {
+    const found = wrong.splice(0);
+    for (const id of held.keys())
+      if (!records.has(id)) found.push(`${recordType} ${id} went without a change for its followers`);
+    for (const [id, record] of records) {
+      const known = held.get(id);
+      if (known === undefined) found.push(`${recordType} ${id} came without a change for its followers`);
+      else if (known !== JSON.stringify(record))
+        found.push(`${recordType} ${id} changed without a change for its followers`);
+    }
+    return found.slice(0, 5);
   };
   return {
     poll,
@@ -83,18 +105,16 @@ export function openCopy(service: Service, recordType: RecordTypeName): Copy {
       if (generation > surviving) generation = surviving;
     },
     changes: () => count,
-    async problems({ records }) {
+    differences,
+    async readFrom(since, told) {
+      if (since === null) held.clear();
+      [next, isLost] = [since, false];
+      if (BigInt(told) > generation) generation = BigInt(told);
       await follow();
-      const found = wrong.splice(0);
-      for (const id of held.keys())
-        if (!records.has(id)) found.push(`${recordType} ${id} went without a change for its followers`);
-      for (const [id, record] of records) {
-        const known = held.get(id);
-        if (known === undefined) found.push(`${recordType} ${id} came without a change for its followers`);
-        else if (known !== JSON.stringify(record))
-          found.push(`${recordType} ${id} changed without a change for its followers`);
-      }
-      return found.slice(0, 5);
+    },
+    async problems(snapshot) {
+      await follow();
+      return differences(snapshot);
     },
   };
 }

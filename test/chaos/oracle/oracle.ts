@@ -1,8 +1,6 @@
 // Judges what the service serves over its public interface after every run, by what the account held
 // meanwhile. See docs/guarantees.md for what each status of a run promises.
-import type { Api } from '../../setup/api.ts';
-import type { Fixture } from '../fixture.ts';
-import type { Plan, RecordTypeName } from '../plan.ts';
+import type { RecordTypeName } from '../plan.ts';
 import type { Report, ViolationKind } from '../report.ts';
 import type { Shape } from './account.ts';
 import type { Begun } from './bounds.ts';
@@ -15,16 +13,11 @@ import { problemsOfFailure } from './names.ts';
 import { publish } from './publish.ts';
 import { readShape } from './published.ts';
 import { type Reader, startReader } from './reader.ts';
+import { openReceiver, type Receiver, type ReceiverStage } from './receiver.ts';
 import { type Named, type RunView, readNamed } from './run-report.ts';
 import { openService, readSnapshot, type Service, type Snapshot } from './served.ts';
 
-export type OracleOptions = {
-  readonly fixture: Fixture;
-  readonly plan: Plan;
-  readonly company: { readonly api: Api; readonly organizationId: string; readonly secret: string };
-  readonly report: Report;
-  readonly ledger: Ledger;
-};
+export type OracleOptions = ReceiverStage & { readonly report: Report; readonly ledger: Ledger };
 export type Oracle = {
   /** The account changed. */
   note(): Promise<void>;
@@ -35,6 +28,8 @@ export type Oracle = {
   /** Publishes a version of everything, once it can be. */
   publish(): Promise<boolean>;
   readonly clients: Clients;
+  /** The receiver of webhooks refuses everything until the returned function is called. */
+  leave(): () => Promise<void>;
   /** How many changes those who follow got. */
   changes(): number;
   /** Those who follow have seen everything that is there now. */
@@ -63,6 +58,7 @@ type Bench = OracleOptions & {
   readonly service: Service;
   readonly watches: ReadonlyMap<RecordTypeName, Watch>;
   reader?: Reader;
+  receiver?: Receiver;
   /**
    * The account's clock when a run last asked it for its day, which each run does as it starts and before it
    * reads.
@@ -182,6 +178,7 @@ async function publishAll(bench: Bench): Promise<boolean> {
   bench.version = version;
   bench.isPublished = true;
   for (const watch of watches.values()) await judgeServed(bench, watch);
+  bench.receiver = await openReceiver(bench, service, version);
   if (!plan.reader) return true;
   report.coverage.reader.injected += 1;
   bench.reader = startReader(service, plan.recordTypes, plan.pageSize);
@@ -212,7 +209,10 @@ async function judgeFinal(bench: Bench, watch: Watch): Promise<void> {
     begun: { mode: 'full', begin, previous, completeSince: null },
     snapshot,
   });
-  addViolationsTo(bench)('skipped', await copy.problems(snapshot));
+  addViolationsTo(bench)('skipped', [
+    ...(await copy.problems(snapshot)),
+    ...((await bench.receiver?.problems(recordType, snapshot)) ?? []),
+  ]);
   bench.report.note(`${recordType}: compared at the end`);
 }
 
@@ -223,6 +223,7 @@ async function finish(bench: Bench): Promise<void> {
   const { report, reader, watches } = bench;
   await reader?.finish();
   report.changes += changesIn(bench);
+  report.webhooks += bench.receiver?.count() ?? 0;
   if (reader === undefined) return;
   report.answers += reader.answers();
   report.coverage.reader.hit += reader.answers() > 0 ? 1 : 0;
@@ -264,6 +265,7 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     () => watches.values(),
     () => bench.isPublished,
     () => bench.reader,
+    () => bench.receiver,
   );
   return {
     note,
@@ -275,6 +277,10 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
       watch.begin = await watch.history.begin();
     },
     ended: (recordType, run) => ended(bench, getWatch(recordType), run),
+    leave() {
+      bench.receiver?.leave();
+      return async () => bench.receiver?.comeBack();
+    },
     publish: () => publishAll(bench),
     changes: () => changesIn(bench),
     async catchUp() {
@@ -292,6 +298,7 @@ export async function openOracle(options: OracleOptions): Promise<Oracle> {
     stop: async () => {
       stopWatching();
       await bench.reader?.finish().catch(() => undefined);
+      await bench.receiver?.stop();
     },
   };
 }

@@ -3,9 +3,9 @@
 // JSON Schema draft 06 with NetSuite's own keys.
 import { ErpError } from '../../connector.ts';
 import type { NetsuiteHttp } from '../requests/http.ts';
-import { confirmRefusal } from '../requests/probe.ts';
 import type { Suiteql } from '../requests/suiteql.ts';
 import type { ColumnDefinition } from '../types/definition.ts';
+import { todayQuery } from '../types/queries.ts';
 
 export type AccountParts = {
   readonly http: NetsuiteHttp;
@@ -27,6 +27,23 @@ export type CatalogueSchema = {
   /** Properties of its sublists' lines, of all sublists together. */
   readonly lines: readonly CatalogueProperty[];
 };
+
+/**
+ * What `ask` resolves to. An outage can look like the generic server error of a refusal: this rejects with it
+ * only where NetSuite answers another query and fails on this request again.
+ */
+export async function confirmRefusal<T>(
+  { suiteql, signal }: Omit<AccountParts, 'http'>,
+  ask: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof ErpError) || error.code !== 'UNEXPECTED_ERROR') throw error;
+  }
+  await suiteql.query(todayQuery('SYSDATE'), 1, signal);
+  return ask();
+}
 
 /**
  * Null where NetSuite refuses this role or fails on the request itself (UNEXPECTED_ERROR). Rejects for an

@@ -1,8 +1,9 @@
 // Finds where the rows of a record type are, what identifies one, and what its first rows look like.
-import { confirmRefusal, type QueryRefusal, toQueryRefusal } from '../requests/probe.ts';
+import { type QueryRefusal, toQueryRefusal } from '../requests/probe.ts';
 import type { Suiteql, SuiteqlRow } from '../requests/suiteql.ts';
 import type { StoredDefinition } from '../types/stored-definition.ts';
 import { isIdText } from '../types/values.ts';
+import { confirmRefusal } from './catalogue.ts';
 import { sampleSize } from './column-types.ts';
 
 export type Key = StoredDefinition['key'];

@@ -1,9 +1,7 @@
 // Finds out which columns this role can read, with as few queries as possible: all columns at once, then
 // without those that NetSuite names in its refusal, and by bisection where it names none.
 import { ErpError } from '../../connector.ts';
-import { todayQuery } from '../types/queries.ts';
 import { refusedColumn } from './errors.ts';
-import type { Suiteql } from './suiteql.ts';
 
 export type QueryRefusal = { readonly error: ErpError; readonly column: string | null };
 type Named = { readonly name: string };
@@ -22,23 +20,6 @@ export function toQueryRefusal(error: unknown): QueryRefusal {
     (error.kind === 'query' || error.code === 'RECORD_TYPE_HIDDEN' || error.code === 'UNEXPECTED_ERROR');
   if (!isRefusal) throw error;
   return { error, column: refusedColumn(error.message) };
-}
-
-/**
- * What `ask` resolves to. An outage can look like the generic server error of a refusal: this rejects with it
- * only where NetSuite answers another query and fails on this request again.
- */
-export async function confirmRefusal<T>(
-  { suiteql, signal }: { readonly suiteql: Suiteql; readonly signal: AbortSignal },
-  ask: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (!(error instanceof ErpError) || error.code !== 'UNEXPECTED_ERROR') throw error;
-  }
-  await suiteql.query(todayQuery('SYSDATE'), 1, signal);
-  return ask();
 }
 
 /**
