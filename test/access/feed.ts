@@ -17,6 +17,7 @@ type Page = { readonly data: readonly Change[]; readonly next: string; readonly 
 export type Follower = {
   /** Catches up page by page and compares the copy with the list. */
   catchUp(): Promise<void>;
+  stop(): Promise<void>;
 };
 
 /** A client of the feed that the case names. */
@@ -104,5 +105,6 @@ export function createFollower(one: Case): Follower {
       await follow(fresh, null, current);
       expect(new Map([...fresh].sort()), 'a new copy').toEqual(new Map([...current].sort()));
     },
+    stop: async () => undefined,
   };
 }

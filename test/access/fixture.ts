@@ -156,7 +156,10 @@ export async function createFixture(
   await describeAccount(tenant, kinds, utcOffsetMinutes);
   const v1 = randomVersion(random, 'v1', kinds, null);
   const versions = [v1, randomVersion(random, 'v2', kinds, v1)];
-  const { secret: ownerSecret } = await makeKey(ctx, organizationId, { permissions: ['write'] });
+  const { secret: ownerSecret } = await makeKey(ctx, organizationId, {
+    permissions: ['write'],
+    unmasked: true,
+  });
   for (const model of versions) await publish(service, ownerSecret, model);
   return {
     firstRecords: new Map(),

@@ -23,7 +23,12 @@ import { unlimited } from './scopes.ts';
 import type { Service } from './service.ts';
 
 /** A credential and what it may read. */
-export type Reader = { readonly access: Access; readonly secret: string };
+export type Reader = {
+  readonly access: Access;
+  readonly secret: string;
+  /** Of a key; undefined for a token. */
+  readonly keyId?: string;
+};
 
 export type Oracle = {
   readonly fixture: Fixture;

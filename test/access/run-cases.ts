@@ -12,6 +12,7 @@ import { checkStale } from './stale.ts';
 import { createStreamFollower } from './stream.ts';
 import { summarySurfaces } from './summaries.ts';
 import { readSurfaces, type Surface } from './surfaces.ts';
+import { createWebhookFollower } from './webhooks.ts';
 
 export const surfaces: readonly Surface[] = [
   ...readSurfaces,
@@ -24,7 +25,14 @@ export const surfaces: readonly Surface[] = [
 export const feedName = 'change feed';
 /** Of the events of the feed. */
 export const streamName = 'change stream';
-const followed = { [feedName]: createFollower, [streamName]: createStreamFollower };
+/** Of messages about changed records; their readers are keys. */
+export const webhooksName = 'webhooks';
+export const followed = {
+  [feedName]: createFollower,
+  [streamName]: createStreamFollower,
+  [webhooksName]: createWebhookFollower,
+};
+export const isFollowed = (name: string): name is keyof typeof followed => Object.hasOwn(followed, name);
 /** Also reported like a surface: every surface while a field of a scope is stale. */
 export const staleName = 'stale scope fields';
 
@@ -100,7 +108,7 @@ export async function createReaders(fixture: Fixture, count: number): Promise<Re
     );
     const secret = own === undefined ? key.secret : await fixture.token(key, own, unmasked[1] === true);
     if (own !== undefined) await fixture.narrow(key, layer, unmasked[0] === true);
-    readers.push({ access, secret });
+    readers.push({ access, secret, ...(own === undefined && { keyId: key.id }) });
   }
   return readers;
 }
@@ -155,7 +163,7 @@ export async function runQueries(cases: readonly Case[], wanted: readonly Surfac
 export const runStale = (oracle: Oracle, readers: readonly Reader[]): Promise<void> =>
   checkStale(oracle, readers, (one, work) => check(staleName, one, work));
 
-export type Followers = { catchUp(): Promise<void> };
+export type Followers = { catchUp(): Promise<void>; stop(): Promise<void> };
 
 /** One client of each feed, or of its events, for each reader; `catchUp` throws a Difference. */
 export function createFollowers(
@@ -164,7 +172,8 @@ export function createFollowers(
   name: keyof typeof followed,
 ): Followers {
   const { random, versions } = oracle.fixture;
-  const followers = readers.flatMap((reader) =>
+  const own = readers.filter(({ keyId }) => name !== webhooksName || keyId !== undefined);
+  const followers = own.flatMap((reader) =>
     versions.flatMap((version) =>
       version.endpoints.map((endpoint) => {
         const one: Case = { oracle, reader, version, endpoint, query: plainQuery, seed: random.int(2 ** 31) };
@@ -182,6 +191,9 @@ export function createFollowers(
         }
       };
       await Promise.all(Array.from({ length: concurrency }, work));
+    },
+    stop: async () => {
+      for (const { follower } of followers) await follower.stop();
     },
   };
 }
@@ -211,7 +223,8 @@ export async function runFixture(
 ): Promise<Ran> {
   const oracle = await createOracle(fixture);
   const readers = await createReaders(fixture, count);
-  const followers = ([feedName, streamName] as const).map((name) => createFollowers(oracle, readers, name));
+  const names = Object.keys(followed).filter(isFollowed);
+  const followers = names.map((name) => createFollowers(oracle, readers, name));
   let partial = 0;
   for (let round = 0; round < rounds; round += 1) {
     if (round > 0) {
@@ -223,6 +236,7 @@ export async function runFixture(
     await runQueries(cases, surfaces);
     for (const one of cases) if (await isPartial(one)) partial += 1;
   }
+  for (const { stop } of followers) await stop();
   if (hasStale) await runStale(oracle, readers);
   return { cases: rounds * queriesPerRound, partial };
 }

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import { createApp } from '../../src/app.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
+import { startWebhooks } from '../../src/platform/webhooks/deliver.ts';
 import { createReadEngine, getRecordTools, type RecordTools } from '../../src/public/index.ts';
 import { openTestCtx, type TestDatabase, type TestDatabaseOptions } from '../setup/database.ts';
 import { listenLocally } from '../setup/sockets.ts';
@@ -12,6 +13,8 @@ export type Service = {
   readonly origin: string;
   readonly call: Call;
   readonly tools: RecordTools;
+  /** Sends the messages that are due. */
+  sendWebhooks(): Promise<void>;
   stop(): Promise<void>;
 };
 
@@ -40,6 +43,11 @@ export async function startService(
     origin,
     call,
     tools: getRecordTools({ ...ctx, reads }),
+    sendWebhooks: async () => {
+      const worker = startWebhooks({ ...ctx, reads });
+      await worker.waitUntilIdle();
+      await worker.stop();
+    },
     stop: async () => {
       close();
       await new Promise((resolve) => server.close(resolve));

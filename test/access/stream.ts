@@ -9,7 +9,7 @@ import { checkRefusal } from './surfaces.ts';
 type Change = { readonly id: string };
 
 /** The readable records by id, each with all that any version shows of it to readers without limits. */
-async function readRows(one: Case): Promise<ReadonlyMap<string, string> | undefined> {
+export async function readRows(one: Case): Promise<ReadonlyMap<string, string> | undefined> {
   const { oracle, endpoint } = one;
   const expected = await computeExpected(one, []);
   if (expected.kind === 'refused') return undefined;
@@ -25,7 +25,7 @@ async function readRows(one: Case): Promise<ReadonlyMap<string, string> | undefi
   return shown;
 }
 
-const haveChanged = (before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean =>
+export const haveChanged = (before: ReadonlyMap<string, string>, now: ReadonlyMap<string, string>): boolean =>
   before.size !== now.size || [...now].some(([id, text]) => before.get(id) !== text);
 
 /** The field of an event. */
@@ -70,5 +70,6 @@ export function createStreamFollower(given: Case): Follower {
       id = readField(answer.text, 'id');
       before = now;
     },
+    stop: async () => undefined,
   };
 }

@@ -55,7 +55,7 @@ const rows: readonly SwitchOff[] = [
     surfaces: [
       ...['list', 'record', 'export as JSON lines', 'export as CSV', 'change feed', 'summary', 'expand'],
       ...['describe of /mcp', 'query of /mcp', 'get of /mcp', 'aggregate of /mcp', 'expand of /mcp'],
-      ...['aggregate', 'discovery', 'HEAD', 'change stream'],
+      ...['aggregate', 'discovery', 'HEAD', 'change stream', 'webhooks'],
     ],
   },
   { ...rowScope, what: 'the row scope of answers in pieces', surfaces: ['list', 'change feed'], large: true },
@@ -158,6 +158,30 @@ const rows: readonly SwitchOff[] = [
     replaces: 'cursorAt',
     instead:
       "(original) => (endpoint, state) => ({ ...original(endpoint, state), position: { generation: '0', kind: 'upsert', id: '0' } })",
+  },
+  {
+    what: 'the row scope of what is counted for messages',
+    surfaces: ['webhooks'],
+    file: 'src/public/changes/follow.ts',
+    replaces: 'countsStatement',
+    instead:
+      '(original) => (table, plan) => original(table, { ...plan, endpoint: { ...plan.endpoint, scope: [] } })',
+  },
+  {
+    what: 'the row scope of the changes in messages',
+    surfaces: ['webhooks'],
+    file: 'src/public/changes/follow.ts',
+    replaces: 'readChanges',
+    instead:
+      '(original) => (reader, plan, from) => original(reader, { ...plan, endpoint: { ...plan.endpoint, scope: [] } }, from)',
+  },
+  {
+    what: 'what the key of an endpoint reads',
+    surfaces: ['webhooks'],
+    file: 'src/platform/webhooks/compose.ts',
+    replaces: 'toReads',
+    instead:
+      '() => () => ({ layers: [{ versions: [], resources: [], rows: null, fields: null }], unmasked: true })',
   },
   {
     what: 'the number of records',

@@ -13,12 +13,11 @@ import {
   createFollowers,
   createReaders,
   Difference,
-  feedName,
+  isFollowed,
   randomCases,
   runQueries,
   runStale,
   staleName,
-  streamName,
   surfaces,
 } from './run-cases.ts';
 import { type Service, startService } from './service.ts';
@@ -66,7 +65,7 @@ async function findDifference(
   // The same cases for each replacement, whichever were played before.
   const oracle = await createOracle({ ...fixture, random: createRandom(caseSeed + seed) }, of);
   try {
-    if (surface === feedName || surface === streamName) {
+    if (isFollowed(surface)) {
       const followers = createFollowers(oracle, readers, surface);
       for (let round = 0; round < 3; round += 1) {
         await followers.catchUp();
@@ -74,6 +73,7 @@ async function findDifference(
         await oracle.refresh();
       }
       await followers.catchUp();
+      await followers.stop();
     } else if (surface === staleName) await runStale(oracle, readers);
     else {
       await runQueries(
