@@ -14,6 +14,7 @@ import {
 } from '../../src/core/network/guarded-fetch.ts';
 import { describePlatform } from '../../src/platform/index.ts';
 import { authorizedCaller, getRoute, keyCredential, useWalk } from '../contract/walk.ts';
+import { openWebhookSite } from '../platform/webhooks/site.ts';
 import { type DnsServer, startDns } from '../setup/dns.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 
@@ -55,27 +56,35 @@ const catchReason = async (work: ReturnType<GuardedFetch>): Promise<string> =>
     (error: unknown) => (error instanceof GuardedFetchError ? error.reason : String(error)),
   );
 
-describe('a name', () => {
-  const strict = createGuardedFetch({ allowPrivateHosts: false, resolve });
+const strict = createGuardedFetch({ allowPrivateHosts: false, resolve });
+const forms = [
+  ['127.0.0.1'],
+  ['10.0.0.1'],
+  ['169.254.169.254'],
+  ['0.0.0.0'],
+  ['8.8.8.8', '127.0.0.1'],
+  ['8.8.8.8', '::1'],
+  ['8.8.8.8', '::ffff:127.0.0.1'],
+  ['8.8.8.8', '64:ff9b::7f00:1'],
+  ['8.8.8.8', '2002:7f00:1::'],
+  ['8.8.8.8', 'fe80::1'],
+  ['8.8.8.8', 'fd00:ec2::254'],
+  ['8.8.8.8', '::'],
+];
+/** A name for each. */
+const nameInside = (): (readonly [name: string, addresses: string[]])[] =>
+  forms.map((addresses, index) => {
+    const name = `inside-${index}.example.test`;
+    dns.set(name, { addresses });
+    return [name, addresses];
+  });
+const spellings = `2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001 127.1 127.0.0.1. 0 [::] [::1]
+  [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1] [2002:7f00:1::] １２７.０.０.１
+  ①②⑦.0.0.1 127。0。0。1 %31%32%37.0.0.1`.split(/\s+/);
 
+describe('a name', () => {
   it('that resolves to an internal address in any form is rejected, without a connection', async () => {
-    const forms = [
-      ['127.0.0.1'],
-      ['10.0.0.1'],
-      ['169.254.169.254'],
-      ['0.0.0.0'],
-      ['8.8.8.8', '127.0.0.1'],
-      ['8.8.8.8', '::1'],
-      ['8.8.8.8', '::ffff:127.0.0.1'],
-      ['8.8.8.8', '64:ff9b::7f00:1'],
-      ['8.8.8.8', '2002:7f00:1::'],
-      ['8.8.8.8', 'fe80::1'],
-      ['8.8.8.8', 'fd00:ec2::254'],
-      ['8.8.8.8', '::'],
-    ];
-    for (const [index, addresses] of forms.entries()) {
-      const name = `inside-${index}.example.test`;
-      dns.set(name, { addresses });
+    for (const [name, addresses] of nameInside()) {
       for (const url of [`https://${name}:${port}/`, `http://${name}:${port}/`])
         expect([addresses, await catchReason(strict(url, limits))]).toEqual([addresses, 'refused-address']);
     }
@@ -102,9 +111,6 @@ describe('a name', () => {
 
   it('in any spelling of an address is that address', async () => {
     const before = heard;
-    const spellings = `2130706433 0x7f000001 0x7f.1 0177.0.0.1 017700000001 127.1 127.0.0.1. 0 [::] [::1]
-      [::ffff:127.0.0.1] [::ffff:7f00:1] [::127.0.0.1] [64:ff9b::127.0.0.1] [2002:7f00:1::] １２７.０.０.１
-      ①②⑦.0.0.1 127。0。0。1 %31%32%37.0.0.1`.split(/\s+/);
     for (const spelling of spellings)
       for (const scheme of ['https', 'http'])
         expect([spelling, await catchReason(strict(`${scheme}://${spelling}:${port}/`, limits))]).toEqual([
@@ -204,6 +210,27 @@ describe('a URL from a caller', () => {
       expect([baseUrl, (await ask(baseUrl)).status]).toEqual([baseUrl, 422]);
     expect((await ask(`https://${own}`)).status).toBe(200);
     expect(heard).toBe(before);
+  });
+
+  it('for webhooks is looked up and checked at each delivery', async () => {
+    const site = await openWebhookSite({ ...walk.ctx, fetch: strict });
+    try {
+      const before = heard;
+      const ids: string[] = [];
+      for (const host of [...nameInside().map(([name]) => name), ...spellings]) {
+        const { id } = await site.create({ url: `https://${host}:${port}/`, events: ['records.changed'] });
+        ids.push(id);
+        await site.call('post', `/webhooks/${id}/test`);
+      }
+      await site.work();
+      for (const id of ids) {
+        const [{ attempts }] = await site.deliveries(id);
+        expect(attempts).toMatchObject([{ status: null, error: expect.stringMatching(/address/) }]);
+      }
+      expect(heard).toBe(before);
+    } finally {
+      await site.stop();
+    }
   });
 
   it('for the return of a payer must be a page of the organization', async () => {
