@@ -115,7 +115,7 @@ function chooseParts(): Parts {
 const listProjects = ({ everywhere, env, profiles, choose, replaying }: Parts): Project[] =>
   [
     project('unit', {
-      include: [filesIn('test')],
+      include: [filesIn('test'), filesIn('packages/client/test')],
       exclude: others.map((folder) => filesIn(`test/${folder}`)),
     }),
     project('simulator', { include: choose('simulator', filesIn('packages/netsuite-simulator/test')) }),

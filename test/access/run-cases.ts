@@ -22,9 +22,9 @@ export const surfaces: readonly Surface[] = [
   ...expansionSurfaces,
 ];
 /** Reported like a surface; its cases are the histories. */
-export const feedName = 'change feed';
+const feedName = 'change feed';
 /** Of the events of the feed. */
-export const streamName = 'change stream';
+const streamName = 'change stream';
 /** Of messages about changed records; their readers are keys. */
 export const webhooksName = 'webhooks';
 export const followed = {

@@ -80,7 +80,7 @@ it('npm run sbom prints what production installs, in the CycloneDX format', asyn
 });
 
 it('versions are exact', async () => {
-  const workspaces = ['demo', 'packages/netsuite-simulator', 'web/console', 'web/portal'];
+  const workspaces = ['demo', 'packages/client', 'packages/netsuite-simulator', 'web/console', 'web/portal'];
   for (const file of ['package.json', ...workspaces.map((folder) => `${folder}/package.json`)]) {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(await readFile(file, 'utf8'));
     const all = Object.entries<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });

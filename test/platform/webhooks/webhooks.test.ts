@@ -3,6 +3,7 @@ import { createPublicKey, verify } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { Webhook as Svix } from 'svix';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { verifyWebhook } from '../../../packages/client/src/index.ts';
 import type { Clock } from '../../../src/core/clock.ts';
 import { systemClock } from '../../../src/core/clock.ts';
 import { startWebhooks } from '../../../src/platform/webhooks/deliver.ts';
@@ -212,7 +213,10 @@ describe('a message', () => {
     const rotated = await site.call('post', `/webhooks/${id}/rotate`, { overlapHours: 2 });
     expect(rotated.secret).not.toBe(secret);
     const second = await test();
-    for (const key of [secret, rotated.secret]) for (const check of verifiers(key)) check(second);
+    for (const key of [secret, rotated.secret]) {
+      for (const check of verifiers(key)) check(second);
+      await verifyWebhook(second.body, second.headers, key);
+    }
     await site.call('post', `/webhooks/${id}/rotate`, { overlapHours: 0 });
     const third = await test();
     for (const key of [secret, rotated.secret])

@@ -1,0 +1,9 @@
+export {
+  type RecordsChanged,
+  type VerifyOptions,
+  verifyWebhook,
+  WebhookError,
+  type WebhookErrorCode,
+  type WebhookEvent,
+  type WebhookHeaders,
+} from './webhooks.ts';
