@@ -30,10 +30,6 @@ const mutated = (name: string | undefined): ForkOptions =>
         env: { ...process.env, CHAOS_MUTANT: name },
       };
 
-const refuse = (): never => {
-  throw new Error('a worker ended before it was ready');
-};
-
 export async function startWorkers(fixture: Fixture, plan: Plan): Promise<Workers> {
   const { settings } = fixture.ctx;
   const order: WorkerOrder = {
@@ -48,9 +44,12 @@ export async function startWorkers(fixture: Fixture, plan: Plan): Promise<Worker
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       ...mutated(fixture.mutant),
     });
-    if (child.pid === undefined) throw new Error('no worker could be started');
-    working.set(child.pid, child);
-    await Promise.race([once(child, 'message'), once(child, 'exit').then(refuse)]);
+    const { pid } = child;
+    if (pid === undefined) throw new Error('no worker could be started');
+    working.set(pid, child);
+    await Promise.race([once(child, 'message'), once(child, 'exit')]);
+    // One that was killed is no longer there.
+    if (child.exitCode !== null && working.has(pid)) throw new Error('a worker ended before it was ready');
   };
   const kill = async (child: ChildProcess): Promise<void> => {
     working.delete(child.pid ?? 0);

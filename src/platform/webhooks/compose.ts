@@ -4,6 +4,7 @@ import type { ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import type { AccessLayer, RecordAccess } from '../../core/record-access.ts';
 import { type Job, lockJob } from '../../db/jobs.ts';
+import { recordServerTimeline } from '../../db/server-timeline.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { type ChangesSince, countChanges, listFeeds } from '../../public/index.ts';
 import { recordsChanged } from '../../webhooks/index.ts';
@@ -90,6 +91,8 @@ async function store(
   const { organizationId } = ctx;
   const { resource } = message;
   const { key: endpointId } = job;
+  // A lost commit may have attempted the message.
+  await recordServerTimeline(tx);
   if (!(await lockJob(tx, job))) return;
   const waiting = await messages.lockWaiting(tx, organizationId, endpointId, resource);
   if (waiting !== undefined && isNews && waiting.data['generation'] === message.data['generation']) return;

@@ -134,6 +134,12 @@ export const updateMessage = (
     .where({ organization_id: organizationId, id })
     .update({ ...change, ...(data !== undefined && { data: JSON.stringify(data) }) });
 
+/** After a restore: messages that wait in the backup may have been sent since, and keep their contents. */
+export const countAsAttempted = (tx: Tx, organizationId: string) =>
+  tx('webhook_messages')
+    .where({ organization_id: organizationId, status: 'waiting', attempts: 0 })
+    .update({ attempts: 1 });
+
 /** Waiting messages about other resources than these are not sent. */
 export const withdrawOthers = (
   tx: Tx,

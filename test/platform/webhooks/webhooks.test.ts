@@ -12,6 +12,7 @@ import { withReads } from '../../public/fixture.ts';
 import { createApi, listCodes, listProblems } from '../../setup/api.ts';
 import { testDatabase } from '../../setup/database.ts';
 import { makeKey } from '../../setup/organization.ts';
+import { asSuperuser } from '../../setup/superuser.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { erpError } from '../../sync/fixture.ts';
 import { type Received, startReceiver } from './receiver.ts';
@@ -113,6 +114,27 @@ describe('changed records', () => {
     const received = site.receiver.take();
     expect(received.map(({ event }) => event.data)).toMatchObject([{ generation: 3, upserts: 2 }]);
     expect(received[0]?.id).not.toBe(unknown?.id);
+  });
+
+  it('come under another id after a failover that lost the attempt', async () => {
+    await site.create();
+    site.receiver.answer = () => 500;
+    await sync(() => site.erp.put(2));
+    await site.work();
+    const [lost] = site.receiver.take();
+    await asSuperuser(database.address, async (client) => {
+      await client.query('update webhook_messages set attempts = 0');
+      await client.query('update webhook_endpoints set failures = 0, waits_until = null');
+      await client.query('delete from server_timelines');
+      await client.query("insert into server_timelines (timeline) values ('000000AA')");
+    });
+    site.receiver.answer = () => 204;
+    await sync(() => site.erp.put(3));
+    aheadMs += hour;
+    await site.work();
+    const received = site.receiver.take();
+    expect(received.map(({ event }) => event.data)).toMatchObject([{ generation: 3, upserts: 2 }]);
+    expect(received[0]?.id).not.toBe(lost?.id);
   });
 
   it('are withdrawn when the key doesn’t read them any more, and others still come', async () => {
