@@ -8,6 +8,7 @@ export const helpPages: Readonly<Record<string, string>> = {
   schemas: 'management#api-versions',
   data: 'public-api',
   keys: 'record-access',
+  webhooks: 'webhooks',
   portal: 'management#portal',
   visitors: 'management#portal',
   views: 'management#views',

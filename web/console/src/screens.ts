@@ -48,6 +48,8 @@ const screens: readonly Screen[] = [
   screen('/keys', () => import('./screens/keys/keys.tsx'), 'Keys'),
   screen('/keys/new', () => import('./screens/keys/new-key.tsx'), 'NewKey'),
   screen('/keys/:id', () => import('./screens/keys/key.tsx'), 'KeyScreen'),
+  screen('/webhooks', () => import('./screens/webhooks/webhooks.tsx'), 'Webhooks'),
+  screen('/webhooks/:id', () => import('./screens/webhooks/webhook.tsx'), 'WebhookScreen'),
   screen('/portal', () => import('./screens/customer-portal/portal.tsx'), 'Portal'),
   screen('/portal/access', () => import('./screens/customer-portal/access.tsx'), 'Access'),
   screen('/portal/brand', () => import('./screens/customer-portal/branding.tsx'), 'Branding'),
@@ -93,6 +95,7 @@ export const areas: readonly {
       ['/schemas', 'API versions', 'versions', 'api-schema:read'],
       ['/data', 'Data', 'data', 'record:read'],
       ['/keys', 'API keys', 'keys', 'api-key:read'],
+      ['/webhooks', 'Webhooks', 'webhooks', 'webhook:read'],
     ],
   },
   {

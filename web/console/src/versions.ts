@@ -5,9 +5,12 @@ import { may } from './session.ts';
 
 export type Version = Item<'/api-schema'>;
 
-/** The versions, for people who may see them. */
-export const useVersions = (): readonly Version[] =>
-  useGet(may('api-schema:read') ? '/api-schema' : null, { query: { pageSize: 100 } }).data?.data ?? [];
+/** The versions, for people who may see them; undefined until they are read. */
+export function useReadVersions(): readonly Version[] | undefined {
+  const read = useGet(may('api-schema:read') ? '/api-schema' : null, { query: { pageSize: 100 } });
+  return may('api-schema:read') ? read.data?.data : [];
+}
+export const useVersions = (): readonly Version[] => useReadVersions() ?? [];
 
 /** The living ones of `versions` that `chosen` names; all when it names none. */
 export const filterLiving = (versions: readonly Version[], chosen: readonly string[] = []): Version[] =>

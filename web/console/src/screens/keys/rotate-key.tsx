@@ -2,10 +2,11 @@ import { useState } from 'preact/hooks';
 import { type Answer, api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
 import { RecordForm } from '../../parts/record-form.tsx';
+import { Copied } from '../../parts/shown-once.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate } from '../../query.ts';
 import type { Key } from './scope-words.ts';
-import { Copied, Secret } from './secret.tsx';
+import { Secret } from './secret.tsx';
 
 const fields = [
   {

@@ -4,6 +4,7 @@ import { type Answer, api } from '../../api.ts';
 import { formatList } from '../../format.ts';
 import { Section } from '../../parts/page.tsx';
 import { DialogButton, type FieldSpec, FormButton, RecordForm } from '../../parts/record-form.tsx';
+import { Copied } from '../../parts/shown-once.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate } from '../../query.ts';
 import { may } from '../../session.ts';
@@ -13,7 +14,7 @@ import { type Customers, findCustomers, rowsOfCustomer } from './lookup.ts';
 import { RecordPicker } from './record-picker.tsx';
 import { type Key, rowWords } from './scope-words.ts';
 import { toRows } from './scopes.ts';
-import { Copied, Secret } from './secret.tsx';
+import { Secret } from './secret.tsx';
 
 const path = '/api-keys/{id}/tokens';
 const subject = { name: 'subject', label: 'Subject' } as const;

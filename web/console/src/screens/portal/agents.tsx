@@ -18,11 +18,11 @@ import { ActionButton, ConfirmButton, DialogButton, RecordForm } from '../../par
 import { Time } from '../../parts/time.tsx';
 import '../../styles/portal.css';
 import { invalidate, useGet } from '../../query.ts';
+import { useReadSoon } from '../../read-soon.ts';
 import { base, go, type ScreenProps } from '../../router.ts';
 import { identity, may } from '../../session.ts';
 import { filterLiving } from '../../versions.ts';
 import { first100, RemoveButton, saveObject } from './objects.tsx';
-import { useReadSoon } from './read-soon.ts';
 
 type Agent = Answer<'/agents/{id}'>;
 

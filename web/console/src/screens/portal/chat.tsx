@@ -11,9 +11,9 @@ import { Pager } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import '../../styles/portal.css';
 import { invalidate, useGet } from '../../query.ts';
+import { useReadSoon } from '../../read-soon.ts';
 import { base, type ScreenProps } from '../../router.ts';
 import { may } from '../../session.ts';
-import { useReadSoon } from './read-soon.ts';
 
 type Message = Item<'/conversations/{id}/messages'>;
 type ToolCall = Message['toolCalls'][number];

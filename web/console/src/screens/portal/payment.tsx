@@ -14,9 +14,9 @@ import { Time } from '../../parts/time.tsx';
 import type { ScreenProps } from '../../router.ts';
 import '../../styles/portal.css';
 import { invalidate, useGet } from '../../query.ts';
+import { useReadSoon } from '../../read-soon.ts';
 import { may } from '../../session.ts';
 import { erpStates, type Payment, paymentStates, refundStates, subtract } from './payment-words.ts';
-import { useReadSoon } from './read-soon.ts';
 
 const refresh = (): Promise<void> => invalidate('/pay/payments');
 

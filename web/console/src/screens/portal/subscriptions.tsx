@@ -16,10 +16,10 @@ import {
 import { describeSchedule, ScheduleFields, scheduleValue } from '../../parts/schedule.tsx';
 import { Time } from '../../parts/time.tsx';
 import { invalidate, useGet } from '../../query.ts';
+import { useReadSoon } from '../../read-soon.ts';
 import { base, query, type ScreenProps, setQuery } from '../../router.ts';
 import { may } from '../../session.ts';
 import { first100, RemoveButton, saveObject } from './objects.tsx';
-import { useReadSoon } from './read-soon.ts';
 
 type Subscription = Answer<'/subscriptions/{id}'>;
 type Delivery = Item<'/subscriptions/{id}/deliveries'>;
