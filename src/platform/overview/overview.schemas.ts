@@ -35,12 +35,23 @@ export const problemKinds = [
   'write_back_waiting',
   'payment_unsettled',
   'domain_failing',
+  'webhook_failing',
   'key_expiring',
   'keys_unused',
 ] as const;
 
 const Target = z.object({
-  type: z.enum(['connection', 'sync', 'run', 'deletion-proposal', 'version', 'key', 'payment', 'domain']),
+  type: z.enum([
+    'connection',
+    'sync',
+    'run',
+    'deletion-proposal',
+    'version',
+    'key',
+    'payment',
+    'domain',
+    'webhook',
+  ]),
   id: Id.nullable().describe('Null for the connection, and where several are concerned'),
   syncConfigId: Id.optional().describe('The sync of a run or a deletion proposal'),
 });

@@ -24,6 +24,7 @@ import {
   summarizeProblems,
   syncProblems,
   versionProblems,
+  webhookProblems,
 } from './problems.ts';
 import { byState, countStates, describeSync, type TypeFigures } from './sync-state.ts';
 
@@ -205,13 +206,21 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
     const domains = may('domain:read')
       ? domainProblems(await store.listFailedDomains(tx, ctx.organizationId))
       : [];
+    const webhooks = may('webhook:read')
+      ? webhookProblems(await store.listFailingWebhooks(tx, ctx.organizationId))
+      : [];
     const portal = may('portal:read') ? await readPortal(tx, ctx, payments !== null) : null;
     const steps = await store.readSteps(tx, ctx.organizationId);
     const parts = [syncs, versions, keys, payments];
     const ofConnection = connection === null ? [] : connectionProblems(connection, syncs?.stopped ?? 0);
     return {
       generatedAt: instant(ctx.clock.now()),
-      ...summarizeProblems([...ofConnection, ...parts.flatMap((part) => part?.problems ?? []), ...domains]),
+      ...summarizeProblems([
+        ...ofConnection,
+        ...parts.flatMap((part) => part?.problems ?? []),
+        ...domains,
+        ...webhooks,
+      ]),
       setUp: {
         connectionTested: connection && connection.status === 'connected',
         firstSync: syncs && syncs.view.total > 0,

@@ -9,7 +9,7 @@ const published = "('succeeded', 'partial')";
 
 export type SyncRow = Pick<
   SyncConfigRow,
-  'id' | 'name' | 'record_type' | 'enabled' | 'schedule' | 'timezone' | 'paused_reason'
+  'id' | 'name' | 'record_type' | 'enabled' | 'schedule' | 'timezone' | 'paused_reason' | 'freshness_target'
 > & {
   run_id: string | null;
   run_status: RunRow['status'] | null;
@@ -24,6 +24,8 @@ export type SyncRow = Pick<
   ended_error: RunRow['error'];
   published_at: Date | null;
   behind_seconds: number | null;
+  /** When the data were found to be older than the freshness target. */
+  stale_since: Date | null;
 };
 
 /** `behind_seconds` is the lag that the metrics report: see operational_figures. */
@@ -31,12 +33,13 @@ export async function listSyncs(tx: Tx, organizationId: string): Promise<SyncRow
   const runs = 'from sync_runs r where r.organization_id = c.organization_id and r.sync_config_id = c.id';
   const newest = 'order by r.queued_at desc, r.id desc limit 1';
   const { rows } = await tx.raw<Rows<SyncRow>>(
-    `select c.id, c.name, c.record_type, c.enabled, c.schedule, c.timezone, c.paused_reason,
+    `select c.id, c.name, c.record_type, c.enabled, c.schedule, c.timezone, c.paused_reason, c.freshness_target, alert.stale_since,
        run.id as run_id, run.status as run_status, run.mode as run_mode, run.started_at as run_started_at, run.finished_at as run_finished_at,
        run.percent as run_percent, coalesce(run.status in ${open}, false) as is_open,
        ended.id as ended_id, ended.status as ended_status, ended.error as ended_error, kept.finished_at as published_at,
        extract(epoch from clock_timestamp() - slot.at)::float8 as behind_seconds
      from sync_configs c
+     left join sync_alerts alert on alert.organization_id = c.organization_id and alert.sync_config_id = c.id
      left join lateral (
        select r.id, r.status, r.mode, r.started_at, r.finished_at, (r.progress ->> 'percent')::int as percent ${runs} ${newest}) run on true
      left join lateral (select r.id, r.status, r.error ${runs} and r.status in ('succeeded', 'partial', 'failed')
@@ -193,6 +196,16 @@ export const listFailedDomains = (tx: Tx, organizationId: string): Promise<Domai
     .orderBy('hostname')
     .limit(20)
     .select<DomainRow[]>('id', 'hostname');
+
+export type WebhookRow = { id: string; url: string; enabled: boolean };
+/** Those that the service disabled, or whose attempts have failed for an hour. */
+export const listFailingWebhooks = (tx: Tx, organizationId: string): Promise<WebhookRow[]> =>
+  tx('webhook_endpoints')
+    .where({ organization_id: organizationId })
+    .whereRaw("(disabled_reason is not null or enabled and failing_since < now() - interval '1 hour')")
+    .orderBy('url')
+    .limit(20)
+    .select<WebhookRow[]>('id', 'url', 'enabled');
 
 export type StepsRow = { published: boolean; key_used: boolean };
 export async function readSteps(tx: Tx, organizationId: string): Promise<StepsRow> {

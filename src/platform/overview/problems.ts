@@ -2,7 +2,7 @@
 import { instantOrNull } from '../../http/fields.ts';
 import type { Overview, OverviewProblem, SyncOverview, VersionOverview } from './overview.schemas.ts';
 import { problemKinds } from './overview.schemas.ts';
-import type { DomainRow, KeysRow, PaymentsRow, SyncRow, VersionRow } from './overview.store.ts';
+import type { DomainRow, KeysRow, PaymentsRow, SyncRow, VersionRow, WebhookRow } from './overview.store.ts';
 import { isStale, toProblem } from './sync-state.ts';
 
 const maxProblems = 100;
@@ -123,11 +123,21 @@ const failures = (failed: readonly Failure[]): OverviewProblem[] =>
   );
 
 function behind(rows: readonly SyncRow[]): OverviewProblem[] {
+  const isReported = (row: SyncRow): boolean =>
+    row.paused_reason !== null || (row.enabled && row.ended_status === 'failed');
   const late = rows.filter(
-    (row) => row.enabled && row.paused_reason === null && row.ended_status !== 'failed' && isStale(row),
+    (row) => !isReported(row) && (row.enabled ? isStale(row) : row.stale_since !== null),
   );
   return late.map((row) => {
-    const title = `${row.name} is ${duration(row.behind_seconds ?? 0)} behind its schedule`;
+    const title =
+      row.stale_since === null
+        ? `${row.name} is ${duration(row.behind_seconds ?? 0)} behind its schedule`
+        : `The data of ${row.name} are older than ${count(row.freshness_target ?? 0, 'minute')}`;
+    if (!row.enabled)
+      return problem('error', 'sync_stale', title, 'Enable its schedule, or start a run.', {
+        type: 'sync',
+        id: row.id,
+      });
     if (row.is_open && row.run_id !== null)
       return problem('error', 'sync_stale', title, 'See what its open run waits for.', {
         type: 'run',
@@ -303,6 +313,26 @@ export const domainProblems = (rows: readonly DomainRow[]): OverviewProblem[] =>
       { type: 'domain', id },
     ),
   );
+
+export const webhookProblems = (rows: readonly WebhookRow[]): OverviewProblem[] =>
+  rows.map(({ id, url, enabled }) => {
+    const { host } = new URL(url);
+    return enabled
+      ? problem(
+          'warning',
+          'webhook_failing',
+          `The webhook to ${host} has not been taken for an hour`,
+          'See in its log what the receiver answers.',
+          { type: 'webhook', id },
+        )
+      : problem(
+          'error',
+          'webhook_failing',
+          `The webhook to ${host} was disabled`,
+          'See why, then enable it again: it gets what changed in the meantime.',
+          { type: 'webhook', id },
+        );
+  });
 
 const rank = ({ severity, kind }: OverviewProblem): number =>
   (severity === 'error' ? 0 : problemKinds.length) + problemKinds.indexOf(kind);

@@ -15,11 +15,13 @@ const staleAfterSeconds = 3_600;
 /** A run that takes this long is no reason any more to be behind. */
 const longRunSeconds = 86_400;
 
-/** A run that is being worked on may take longer than the interval of its schedule. */
+/** Older than its target, or late: a run that is being worked on may take longer than the interval of its schedule. */
 export function isStale({
   behind_seconds: behind,
   run_status: status,
-}: Pick<SyncRow, 'behind_seconds' | 'run_status'>): boolean {
+  stale_since: staleSince,
+}: Pick<SyncRow, 'behind_seconds' | 'run_status' | 'stale_since'>): boolean {
+  if (staleSince !== null) return true;
   const isWorkedOn = status === 'running' || status === 'publishing';
   return behind !== null && behind > (isWorkedOn ? longRunSeconds : staleAfterSeconds);
 }

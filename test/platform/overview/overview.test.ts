@@ -119,7 +119,9 @@ describe('GET /overview', () => {
       ['error', 'sync_paused', '2 syncs are paused for the same reason'],
       ['error', 'sync_failing', 'Customers failed'],
       ['error', 'sync_stale', 'Orders is 5 hours behind its schedule'],
+      ['error', 'sync_stale', 'The data of Subsidiaries are older than 90 minutes'],
       ['error', 'write_back_failed', '1 payment could not be written to the ERP'],
+      ['error', 'webhook_failing', 'The webhook to gone.example was disabled'],
       ['warning', 'deletions_held', 'Invoice: 2 deletions wait for approval'],
       ['warning', 'fields_missing', 'Invoice: 1 field is missing in the ERP: tranid'],
       ['warning', 'records_rejected', 'Invoice: 1,200 records could not be stored'],
@@ -131,10 +133,11 @@ describe('GET /overview', () => {
       ['warning', 'write_back_waiting', '1 payment has waited for the ERP for more than an hour'],
       ['warning', 'payment_unsettled', '1 payment has no outcome yet'],
       ['warning', 'domain_failing', 'The hostname portal.example.com could not be verified'],
+      ['warning', 'webhook_failing', 'The webhook to late.example has not been taken for an hour'],
       ['warning', 'key_expiring', 'The API key Shop expires in 3 days'],
       ['warning', 'keys_unused', '1 API key has not been used for 30 days'],
     ]);
-    expect(problemCounts).toEqual({ errors: 6, warnings: 9 });
+    expect(problemCounts).toEqual({ errors: 8, warnings: 10 });
     expect(pluck(problems, 'since', 'detail').slice(0, 5)).toEqual([
       [null, 'Invalid login'],
       [null, null],
@@ -167,7 +170,7 @@ describe('GET /overview', () => {
     expect(problems[0].action).toBe(
       'Test the connection: the result names a fix for each problem. 3 syncs wait for it.',
     );
-    expect(problemCounts).toEqual({ errors: 4, warnings: 9 });
+    expect(problemCounts).toEqual({ errors: 6, warnings: 10 });
     const { problems: ofSyncs } = (await read((await org.join(['sync:read'])).api)).body;
     expect(listKinds(ofSyncs)).toEqual(['sync_paused', 'sync_failing']);
     await fail('Invalid login');

@@ -86,9 +86,11 @@ export function createSeeds(org: OrganizationSite) {
     await make('Accounts', schedule, { status: 'succeeded', minutesAgo: 20 });
     await make(
       'Subsidiaries',
-      { enabled: false, ...schedule },
+      { enabled: false, freshness_target: 90, ...schedule },
       { status: 'failed', minutesAgo: 20, error: problem },
     );
+    const stale = { sync_config_id: ids['Subsidiaries'], stale_since: ago(tx, 10) };
+    await tx('sync_alerts').insert({ organization_id: org.id, ...stale });
   }
 
   async function seedRest(tx: Tx): Promise<void> {
@@ -103,6 +105,19 @@ export function createSeeds(org: OrganizationSite) {
     await tx('erp_certificates').insert({ ...own, ...pem, slot: 1, active: true, not_after: later(tx, 5) });
     const domain = { hostname: 'portal.example.com', status: 'failed', verification_value: 'x' };
     await tx('domains').insert({ ...own, id: createId(), ...domain });
+    const endpoint = {
+      ...{ ...own, events: ['sync.failed'], api_key_id: org.owner.keyId, secret: 'x', enabled: true },
+      ...{ description: '', resources: [], include: 'none', signature: 'v1' },
+    };
+    await tx('webhook_endpoints').insert([
+      { ...endpoint, id: createId(), url: 'https://late.example/x', failing_since: ago(tx, 61) },
+      { ...endpoint, id: createId(), url: 'https://new.example/x', failing_since: ago(tx, 59) },
+      { ...endpoint, id: createId(), url: 'https://off.example/x', enabled: false },
+      {
+        ...{ ...endpoint, id: createId(), url: 'https://gone.example/x' },
+        ...{ enabled: false, disabled_reason: 'gone' },
+      },
+    ]);
     const key = { ...own, prefix: 'psk_', created_by: org.owner.id };
     const createKey = (name: string, more: object) => ({
       ...{ ...key, id: createId(), name, secret_hash: Buffer.from(name), ...more },

@@ -98,6 +98,15 @@ describe('changed records', () => {
     expect(log[0].messageId).toBe(received[0]?.id);
   });
 
+  it('come of records that were read again on request', async () => {
+    await site.create();
+    site.erp.shift(1, { name: 'New' });
+    const run = await site.call('post', `/sync-configs/${site.fixture.configId}/reread`, { ids: ['1'] });
+    expect(await site.fixture.drive(run.id)).toMatchObject({ mode: 'reread', status: 'succeeded' });
+    await site.work();
+    expect(site.receiver.take().map(({ event }) => event.data)).toMatchObject([{ upserts: 1, deletes: 0 }]);
+  });
+
   it('come under another id when a process ended before it knew what became of its message', async () => {
     await site.create();
     const called = Promise.withResolvers<void>();

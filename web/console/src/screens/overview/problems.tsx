@@ -21,6 +21,7 @@ const targets: Readonly<Record<Target['type'], readonly [list: string, one: stri
   key: ['/keys', 'Open the key', 'Show the keys'],
   payment: ['/payments', 'Open the payment', 'Show the payments'],
   domain: ['/domains', 'Open the domains'],
+  webhook: ['/webhooks', 'Open the webhook'],
 };
 const stateFilters: Partial<Record<Found['kind'], string>> = {
   sync_failing: '?state=failed',
