@@ -66,15 +66,14 @@ function toMessage(
   version: string,
   resource: string,
   since: string | null,
-  { generation, counts, next }: ChangesSince,
+  { generation, counts, from, next }: ChangesSince,
 ): messages.RecordsMessage {
-  const from = counts === null ? null : since;
   const data = {
     ...{ version, resource, generation: Number(generation) },
     ...{ upserts: counts?.upserts ?? null, deletes: counts?.deletes ?? null },
     ...{ startOver: counts === null, next: toAddress(version, resource, from) },
   };
-  return { resource, data, since: from, next_since: next };
+  return { resource, data, since: counts && since, next_since: next };
 }
 
 /**

@@ -188,6 +188,13 @@ export const encodeCursor = ({ tenant, version, endpoint }: ReadContext, cursor:
 export const feedAddress = ({ exchange, version, endpoint }: ReadContext): string =>
   `${exchange.baseUrl}/${version}/${endpoint.name}/changes`;
 
+/**
+ * The position, for a client who hears of the state at another one: a replica that lacks this state can't answer, and a
+ * server that lost it answers 410.
+ */
+export const heardOf = (position: ChangeCursor, { epochMark, seen }: ChangeCursor): ChangeCursor =>
+  position.epochMark === epochMark ? { ...position, seen } : position;
+
 /** A replica that is behind the token can't tell whether it has expired. */
 const countsFor = (from: ChangeCursor | null) => ({
   counts: (row: ChangeRow, freshness: Freshness) =>

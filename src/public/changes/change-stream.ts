@@ -21,6 +21,7 @@ import {
   encodeCursor,
   feedAddress,
   findChangesAfter,
+  heardOf,
   parseChangesQuery,
 } from './change-feed.ts';
 import { type ChangeCursor, toMark } from './change-token.ts';
@@ -113,7 +114,8 @@ async function look({ looks, queue }: ChangeStreams, read: ReadContext, from: At
 /** `limit` is that of the request: the client follows `next` with it. */
 function eventText(read: ReadContext, from: At, { at, generation }: Look, limit: string): string {
   const { version, endpoint } = read;
-  const next = `${feedAddress(read)}?since=${from.token}${limit}`;
+  const since = encodeCursor(read, heardOf(from.cursor, at.cursor));
+  const next = `${feedAddress(read)}?since=${since}${limit}`;
   const data = JSON.stringify({ version, resource: endpoint.name, generation: Number(generation), next });
   return `id: ${at.token}\nevent: changed\ndata: ${data}\n\n`;
 }

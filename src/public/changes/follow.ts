@@ -17,6 +17,7 @@ import {
   decodeSince,
   type FeedOf,
   findExpiry,
+  heardOf,
   nextCursor,
   readChanges,
 } from './change-feed.ts';
@@ -53,6 +54,8 @@ export type ChangesSince = {
   readonly generation: string;
   /** Null when the reader has to start over, or starts. */
   readonly counts: { readonly upserts: number; readonly deletes: number } | null;
+  /** The token from which a reader who hears of this generation reads on; null with `counts`. */
+  readonly from: string | null;
   /** The token after which nothing has changed yet. */
   readonly next: string;
 };
@@ -93,14 +96,14 @@ export async function countChanges(ctx: FollowCtx, of: Feed, since: string | nul
     from === null || (isContinued(from, freshness) && findExpiry(from, freshness, row) === undefined);
   if (!isValid) return countChanges(ctx, of, null);
   const { upserts, deletes } = row;
+  const next = nextCursor(from, row, freshness, endpoint);
+  const encode = (cursor: ChangeCursor): string =>
+    encodeChangeToken(tenant, { version, resource: endpoint.name }, cursor);
   return {
     generation: freshness.generation,
     counts: from === null ? null : { upserts: Number(upserts), deletes: Number(deletes) },
-    next: encodeChangeToken(
-      tenant,
-      { version, resource: endpoint.name },
-      nextCursor(from, row, freshness, endpoint),
-    ),
+    from: from && encode(heardOf(from, next)),
+    next: encode(next),
   };
 }
 

@@ -59,6 +59,13 @@ describe('changed records', () => {
         ['2', 'Record 2'],
       ].map(([id, name]) => [id, id === '1' ? name : changes.data[1].record.name]),
     );
+    // A database that lost what the message is about can't list it.
+    const { fixture } = site;
+    const move = (by: string) =>
+      fixture.query(`update ${fixture.schema}.record_state set generation = generation ${by}`);
+    await move('- 1');
+    await site.read(data.next.slice('/api/public'.length)).expect(410);
+    await move('+ 1');
     await sync(() => site.erp.drop(2));
     await site.work();
     expect(site.receiver.take().map(({ event }) => event.data)).toMatchObject([

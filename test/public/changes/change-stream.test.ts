@@ -132,7 +132,6 @@ describe('GET /{version}/{resource}/changes as an event stream', () => {
     fixture.erp.drop(2);
     await publish(3, 'A');
     const second = await stream.next();
-    expect(changed(second).next).toBe(`/api/public/v1/things/changes?since=${first?.id}`);
     expect((await read(url, key, changed(second).next)).data.map(({ op, id }) => `${op} ${id}`)).toEqual([
       'upsert 3',
       'delete 2',
@@ -167,18 +166,16 @@ describe('GET /{version}/{resource}/changes as an event stream', () => {
     const walking = await read(url, key, '/api/public/v1/things/changes?limit=1');
     for (const id of [20, 21]) await publish(id, 'A');
     const missed = await (await follow(url, key, { since: before.next })).next();
-    expect(changed(missed)).toMatchObject({
-      generation: await generation(),
-      next: expect.stringContaining(before.next),
-    });
+    expect(changed(missed).generation).toBe(await generation());
     expect((await read(url, key, changed(missed).next)).data.map(({ id }) => id)).toEqual(['20', '21']);
     // An EventSource keeps the address with which it began.
     const resumed = await follow(url, key, { since: before.next, id: String(missed?.id) });
     await publish(22, 'A');
     const next = await resumed.next();
     expect((await read(url, key, changed(next).next)).data.map(({ id }) => id)).toEqual(['22']);
-    expect(changed(await (await follow(url, key, { since: walking.next })).next()).next).toContain(
-      walking.next,
+    const rest = changed(await (await follow(url, key, { since: walking.next })).next()).next;
+    expect(await read(url, key, rest)).toEqual(
+      await read(url, key, `/api/public/v1/things/changes?since=${walking.next}`),
     );
     const limited = await follow(url, key, { path: `/v1/things/changes?limit=7&since=${before.next}` });
     expect(changed(await limited.next()).next).toMatch(/&limit=7$/);
