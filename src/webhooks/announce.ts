@@ -5,13 +5,22 @@ import { enqueueJob } from '../db/jobs.ts';
 import type { Tx } from '../db/transaction.ts';
 import { type EventType, recordsChanged } from './event-types.ts';
 
-/** The enabled endpoints of the organization that want events of the type. */
-export const listListeners = (tx: Tx, organizationId: string, type: EventType): Promise<{ id: string }[]> =>
-  tx('webhook_endpoints')
+/**
+ * The enabled endpoints of the organization that want events of the type. Until the transaction ends, they aren't deleted,
+ * and others of the organization wait here: they would lock the same jobs in another order.
+ */
+export async function lockListeners(
+  tx: Tx,
+  organizationId: string,
+  type: EventType,
+): Promise<{ id: string }[]> {
+  const listeners = tx('webhook_endpoints')
     .where({ organization_id: organizationId, enabled: true })
-    .whereRaw('? = any(events)', [type])
-    .orderBy('id')
-    .select('id');
+    .whereRaw('? = any(events)', [type]);
+  if ((await listeners.clone().first('id')) === undefined) return [];
+  await tx.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [`webhooks ${organizationId}`]);
+  return listeners.orderBy('id').forKeyShare().select('id');
+}
 
 /** Makes an endpoint's next messages due. */
 export const wakeEndpoint = (tx: Tx, organizationId: string, id: string): Promise<void> =>
@@ -24,7 +33,7 @@ export async function announce(
   type: Exclude<EventType, typeof recordsChanged>,
   data: object,
 ): Promise<void> {
-  for (const { id } of await listListeners(tx, organizationId, type)) {
+  for (const { id } of await lockListeners(tx, organizationId, type)) {
     await insertMessage(tx, organizationId, id, type, data);
     await wakeEndpoint(tx, organizationId, id);
   }
@@ -49,6 +58,6 @@ export async function insertMessage(
 
 /** A run has published: each endpoint that follows records looks what that means for it. */
 export async function announceRecords(tx: Tx, organizationId: string): Promise<void> {
-  for (const { id } of await listListeners(tx, organizationId, recordsChanged))
+  for (const { id } of await lockListeners(tx, organizationId, recordsChanged))
     await wakeEndpoint(tx, organizationId, id);
 }

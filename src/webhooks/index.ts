@@ -1,4 +1,4 @@
-export { announce, announceRecords, insertMessage, listListeners, wakeEndpoint } from './announce.ts';
+export { announce, announceRecords, insertMessage, lockListeners, wakeEndpoint } from './announce.ts';
 export { type EventType, eventPermissions, eventTypes, recordsChanged, testEvent } from './event-types.ts';
 export {
   createWebhookSecret,

@@ -82,7 +82,8 @@ type Verifier = { readonly kind: Kind; readonly algorithm: string; readonly key:
 async function importKey(text: string): Promise<Verifier> {
   const [prefix, kind] = Object.entries(prefixes).find(([known]) => text.startsWith(known)) ?? [];
   const bytes = prefix === undefined ? undefined : decodeBase64(text.slice(prefix.length));
-  if (kind === undefined || bytes === undefined || bytes.length < 24)
+  const isLong = bytes !== undefined && (kind === 'v1a' ? bytes.length === 32 : bytes.length >= 24);
+  if (kind === undefined || !isLong)
     throw new WebhookError('bad_key', 'The key is not a secret (whsec_…) or a public key (whpk_…)');
   const algorithm = kind === 'v1' ? { name: 'HMAC', hash: 'SHA-256' } : { name: 'Ed25519' };
   const key = await crypto.subtle.importKey('raw', bytes, algorithm, false, ['verify']);

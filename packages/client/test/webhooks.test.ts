@@ -71,6 +71,7 @@ describe('a message', () => {
     ['with a signature that is no base64', 'bad_signature', ['v1,ä v1 v2,AAAA', secret]],
     ['for a key without its kind', 'bad_key', [byLibrary, secret.slice('whsec_'.length)]],
     ['for a key that is too short', 'bad_key', [byLibrary, 'whsec_AAAA']],
+    ['for a public key that is too long', 'bad_key', [byKey, `whpk_${'A'.repeat(64)}`]],
   ])('%s is refused', async (_of, code, given) => {
     await expect(verify(...given)).rejects.toMatchObject({ name: 'WebhookError', code });
   });

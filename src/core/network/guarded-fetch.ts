@@ -32,6 +32,8 @@ export type GuardedRequest = {
   readonly timeoutMs: number;
   /** Applies to the bytes on the wire, and again to the bytes after gzip decoding. */
   readonly maxBytes: number;
+  /** The status alone counts: a body that can't be read, or is too large, becomes an empty text. */
+  readonly anyBody?: boolean;
   readonly signal?: AbortSignal;
 };
 /** Rejects with GuardedFetchError. */
@@ -185,7 +187,11 @@ async function exchange(
   outgoing.end(request.body);
   const incoming = await responded;
   try {
-    const parts = await readBody(incoming, request.maxBytes);
+    const parts = await readBody(incoming, request.maxBytes).catch((error: unknown) => {
+      if (request.anyBody !== true || signal.aborted) throw error;
+      outgoing.destroy();
+      return [];
+    });
     // Appended, not joined: JavaScript copies such a text only when it is searched.
     const text = parts.reduce((all, part) => all + part, '');
     return { status: incoming.statusCode ?? 0, headers: flattenHeaders(incoming), text, parts };

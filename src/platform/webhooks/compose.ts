@@ -44,7 +44,7 @@ type Following = {
 
 const followsRecords = ({ events }: Pick<EndpointRow, 'events'>): boolean => events.includes(recordsChanged);
 
-/** The resources whose changes the endpoint gets. None while its version can't be read. */
+/** The resources whose changes the endpoint gets. Rejects while the version can't be read. */
 export async function listFollowed(ctx: WebhookCtx, { endpoint, reads }: Following): Promise<string[]> {
   const { version, resources } = endpoint;
   if (!followsRecords(endpoint) || version === null) return [];
@@ -52,10 +52,17 @@ export async function listFollowed(ctx: WebhookCtx, { endpoint, reads }: Followi
   return (readable ?? []).filter((name) => resources.length === 0 || resources.includes(name));
 }
 
-/** What an endpoint may not read, or what was never synced, is left out. */
+/** What a key may not read, or not at the moment because a field of its rows is stale, is left out. */
 function unlessRefused(error: unknown): undefined {
-  if (error instanceof AppError) return undefined;
+  const isRefused =
+    error instanceof AppError &&
+    (error.status < 500 || error.details.some(({ code }) => code === 'scope_field_stale'));
+  if (isRefused) return undefined;
   throw error;
+}
+/** What can't be read now: nothing is synced, or the database is unavailable or too slow. */
+function unlessUnavailable(error: unknown): 'unavailable' | undefined {
+  return error instanceof AppError && error.status === 503 ? 'unavailable' : unlessRefused(error);
 }
 
 /** Where a receiver reads on. Without a token it starts over. */
@@ -85,7 +92,7 @@ async function store(
   ctx: WebhookCtx,
   job: Job,
   message: messages.RecordsMessage,
-  isNews: boolean,
+  { isNews, since }: { readonly isNews: boolean; readonly since: string | null },
 ): Promise<void> {
   const { organizationId } = ctx;
   const { resource } = message;
@@ -93,8 +100,12 @@ async function store(
   // A lost commit may have attempted the message.
   await recordServerTimeline(tx);
   if (!(await lockJob(tx, job))) return;
+  // A replay, or another delivery, moved the position meanwhile.
+  const positions = await endpoints.readPositions(tx, organizationId, endpointId);
+  if ((positions.get(resource) ?? null) !== since) return;
   const waiting = await messages.lockWaiting(tx, organizationId, endpointId, resource);
-  if (waiting !== undefined && isNews && waiting.data['generation'] === message.data['generation']) return;
+  const isKnown = ['generation', 'next'].every((name) => waiting?.data[name] === message.data[name]);
+  if (waiting !== undefined && isNews && isKnown) return;
   const now = ctx.clock.now();
   if (waiting !== undefined && isNews && waiting.attempts === 0)
     return void (await messages.updateMessage(tx, organizationId, waiting.id, message));
@@ -104,29 +115,35 @@ async function store(
   else await endpoints.savePosition(tx, organizationId, endpointId, resource, message.next_since);
 }
 
-/** Brings the waiting messages about changed records up to date. Rejects while the database can't be read. */
-export async function composeRecordMessages(ctx: WebhookCtx, job: Job, follower: Follower): Promise<void> {
+/**
+ * Brings the waiting messages about changed records up to date. False when a resource could not be read. Rejects while the
+ * database or the version can't be read.
+ */
+export async function composeRecordMessages(ctx: WebhookCtx, job: Job, follower: Follower): Promise<boolean> {
   const { organizationId } = ctx;
   const { endpoint, reads } = follower;
   const version = endpoint.version ?? '';
   const positions = await inTransaction(ctx, (tx) => endpoints.readPositions(tx, organizationId, job.key));
   const readable: string[] = [];
+  let isComplete = true;
   for (const resource of await listFollowed(ctx, follower)) {
     const since = positions.get(resource) ?? null;
-    const found = await countChanges(ctx, { version, resource, reads }, since).catch(unlessRefused);
+    const found = await countChanges(ctx, { version, resource, reads }, since).catch(unlessUnavailable);
     if (found === undefined) continue;
     readable.push(resource);
-    if (found.next === since) continue;
+    if (found === 'unavailable') isComplete = false;
+    if (found === 'unavailable' || found.next === since) continue;
     const { counts } = found;
     const isNews = counts === null || counts.upserts + counts.deletes > 0;
     const message = toMessage(version, resource, since, found);
-    await inTransaction(ctx, (tx) => store(tx, ctx, job, message, isNews));
+    await inTransaction(ctx, (tx) => store(tx, ctx, job, message, { isNews, since }));
   }
   // What can't be read now is composed again once it can: the position stays.
   await inTransaction(ctx, async (tx) => {
     if (await lockJob(tx, job))
       await messages.withdrawOthers(tx, organizationId, job.key, readable, ctx.clock.now());
   });
+  return isComplete;
 }
 
 /** From now on: the endpoint knows what is there already. */
@@ -136,8 +153,10 @@ export async function readPresent(ctx: WebhookCtx, follower: Following) {
   const found = await Promise.all(
     followed.map(async (resource) => {
       const feed = { version: version ?? '', resource, reads: follower.reads };
-      return [resource, (await countChanges(ctx, feed, null).catch(unlessRefused))?.next ?? null] as const;
+      return [resource, (await countChanges(ctx, feed, null).catch(unlessUnavailable)) ?? null] as const;
     }),
   );
-  return new Map(found);
+  return new Map(
+    found.map(([resource, at]) => [resource, at === null || at === 'unavailable' ? null : at.next]),
+  );
 }

@@ -23,11 +23,13 @@ const maxRetryMs = 24 * hour;
 const givenUpAfterMs = 5 * 24 * hour;
 /** An endpoint that follows records looks by itself as often: no wake-up is needed for what it misses. */
 const lookEveryMs = 5 * minute;
-/** Messages of one turn, so that other endpoints of the organization get theirs. */
+/** Of one turn, so that other endpoints get theirs. */
 const maxMessages = 20;
+const maxTurnMs = 20 * second;
 
 const defaults = { pollMs: 2_000, leaseMs: minute };
-const concurrency = 64;
+/** Many: each receiver may take 15 seconds. */
+const concurrency = 200;
 
 const withJitter = (ms: number): number => ms * (0.9 + Math.random() / 5);
 
@@ -90,9 +92,10 @@ async function recordFailure(
   { ctx }: Turn,
   endpoint: endpoints.EndpointRow,
   { id, resource, attempts }: messages.MessageRow,
-  retryInMs: number,
+  askedMs: number,
 ): Promise<void> {
   const made = attempts + 1;
+  const retryInMs = Math.min(maxRetryMs, askedMs);
   const at = ctx.clock.now();
   const isDead = resource === null && made > retryDelaysMs.length;
   await messages.updateMessage(tx, ctx.organizationId, id, {
@@ -120,11 +123,12 @@ const record = (turn: Turn, message: messages.MessageRow, outcome: Outcome): Pro
     await messages.insertAttempt(tx, organizationId, message, attempt);
     if (isDelivered) {
       const { id, resource, next_since: next } = message;
-      const delivered = { status: 'delivered', ended_at: attempt.started_at } as const;
-      await messages.updateMessage(tx, organizationId, id, delivered);
-      if (resource !== null) await endpoints.savePosition(tx, organizationId, job.key, resource, next);
-      const well = { failures: 0, failing_since: null, waits_until: null };
-      if (endpoint.failures > 0) await endpoints.updateEndpoint(tx, organizationId, job.key, well);
+      // A replay, or a change of the endpoint, has withdrawn it meanwhile.
+      const isWanted = await messages.endWaiting(tx, organizationId, id, attempt.started_at);
+      if (isWanted && resource !== null)
+        await endpoints.savePosition(tx, organizationId, job.key, resource, next);
+      if (endpoint.failing_since !== null)
+        await endpoints.updateEndpoint(tx, organizationId, job.key, endpoints.well);
       return true;
     }
     await recordFailure(tx, turn, endpoint, message, retryAfterMs);
@@ -136,7 +140,9 @@ const record = (turn: Turn, message: messages.MessageRow, outcome: Outcome): Pro
 
 /** Sends what is due. True when more may be due. */
 async function sendDue(turn: Turn): Promise<boolean> {
-  for (let sent = 0; sent < maxMessages; sent += 1) {
+  const { clock } = turn.ctx;
+  const endMs = clock.monotonicMs() + maxTurnMs;
+  for (let sent = 0; sent < maxMessages && clock.monotonicMs() < endMs; sent += 1) {
     const next = await startNext(turn);
     if (next === undefined) return false;
     const outcome = await sendMessage(turn.ctx, next.follower, next.message, turn.stop);
@@ -146,7 +152,7 @@ async function sendDue(turn: Turn): Promise<boolean> {
 }
 
 /** The job waits for the next message, retry or look; without any it is done. */
-const end = ({ ctx, job }: Turn, isUnfinished: boolean): Promise<unknown> =>
+const end = ({ ctx, job }: Turn, lookInMs: number, isUnfinished: boolean): Promise<unknown> =>
   inTransaction(ctx, async (tx) => {
     const { organizationId } = ctx;
     const endpoint = await endpoints.findEndpointRow(tx, organizationId, job.key);
@@ -157,19 +163,15 @@ const end = ({ ctx, job }: Turn, isUnfinished: boolean): Promise<unknown> =>
     const waitMs = Math.max((due ?? now) - now, (endpoint.waits_until?.getTime() ?? 0) - now, 0);
     const looks = endpoint.events.includes(recordsChanged);
     if (due === undefined && !looks) return finishJob(tx, job);
-    return retryJob(
-      tx,
-      job,
-      due === undefined ? lookEveryMs : looks ? Math.min(waitMs, lookEveryMs) : waitMs,
-    );
+    return retryJob(tx, job, due === undefined ? lookInMs : looks ? Math.min(waitMs, lookInMs) : waitMs);
   });
 
 async function takeTurn(turn: Turn): Promise<void> {
   const follower = await begin(turn);
   if (follower === undefined) return;
   try {
-    await composeRecordMessages(turn.ctx, turn.job, follower);
-    await end(turn, await sendDue(turn));
+    const isComplete = await composeRecordMessages(turn.ctx, turn.job, follower);
+    await end(turn, isComplete ? lookEveryMs : minute, await sendDue(turn));
   } catch (error) {
     if (!turn.stop.aborted) throw error;
     await inTransaction(turn.ctx, (tx) => releaseJob(tx, turn.job));

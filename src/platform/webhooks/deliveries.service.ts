@@ -6,12 +6,12 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { type PageQuery, toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { wakeEndpoint } from '../../webhooks/index.ts';
-import { savePosition } from './endpoints.store.ts';
+import { type EventType, eventPermissions, testEvent, wakeEndpoint } from '../../webhooks/index.ts';
+import { savePosition, updateEndpoint } from './endpoints.store.ts';
 import * as store from './messages.store.ts';
 import { toMessageId } from './send.ts';
 import type { Replay, WebhookDelivery } from './webhooks.schemas.ts';
-import { getRow } from './webhooks.service.ts';
+import { getRow, lockRow } from './webhooks.service.ts';
 
 const viewAttempt = (row: store.AttemptRow): WebhookDelivery['attempts'][number] => ({
   ...{ number: row.number, reason: row.reason, startedAt: instant(row.started_at) },
@@ -20,7 +20,7 @@ const viewAttempt = (row: store.AttemptRow): WebhookDelivery['attempts'][number]
 
 async function viewMessages(
   tx: Tx,
-  { organizationId }: RequestCtx,
+  { organizationId, principal }: RequestCtx,
   rows: readonly store.MessageRow[],
 ): Promise<WebhookDelivery[]> {
   const attempts = await store.listAttempts(
@@ -28,9 +28,11 @@ async function viewMessages(
     organizationId,
     rows.map(({ id }) => id),
   );
+  const maySee = (type: string): boolean =>
+    type === testEvent || principal.permissions.has(eventPermissions[type as EventType]);
   return rows.map((row) => ({
     ...{ id: row.id, messageId: toMessageId(row.id), type: row.type, status: row.status },
-    data: row.data,
+    data: maySee(row.type) ? row.data : null,
     createdAt: instant(row.created_at),
     nextAttemptAt: row.status === 'waiting' ? instant(row.due_at) : null,
     endedAt: instantOrNull(row.ended_at),
@@ -63,17 +65,22 @@ export const getWebhookDelivery = (ctx: RequestCtx, endpointId: string, id: stri
 export const replayDeliveries = (ctx: RequestCtx, endpointId: string, { deliveryId, ...span }: Replay) =>
   inTransaction(ctx, async (tx) => {
     const { organizationId } = ctx;
-    const { enabled } = await getRow(tx, ctx, endpointId);
+    const { enabled, events } = await lockRow(tx, ctx, endpointId);
     if (!enabled)
       throw invalid('The webhook is disabled', [{ path: '', code: 'disabled', message: 'Enable it first' }]);
     if (deliveryId !== undefined)
       orNotFound(await store.findMessageRow(tx, organizationId, endpointId, deliveryId), 'Delivery');
     const filter = deliveryId === undefined ? span : { id: deliveryId };
+    const now = ctx.clock.now();
+    // The job is locked before what it works on.
+    await wakeEndpoint(tx, organizationId, endpointId);
     const beginnings = await store.listBeginnings(tx, organizationId, endpointId, filter);
+    await store.withdrawRecords(tx, organizationId, endpointId, [...beginnings.keys()], now);
     for (const [resource, since] of beginnings)
       await savePosition(tx, organizationId, endpointId, resource, since);
-    const messages = await store.repeatMessages(tx, organizationId, endpointId, filter, ctx.clock.now());
+    const types = [...events, testEvent];
+    const messages = await store.repeatMessages(tx, organizationId, endpointId, filter, types, now);
+    await updateEndpoint(tx, organizationId, endpointId, { waits_until: null });
     await writeAudit(tx, ctx, 'webhook.replay', ['webhook', endpointId], { deliveryId, ...span });
-    await wakeEndpoint(tx, organizationId, endpointId);
     return { messages, resources: [...beginnings.keys()].sort() };
   });

@@ -14,7 +14,7 @@ export const disabledMessages: Readonly<Record<Reason, string>> = {
 };
 
 const notes = [
-  'You receive this mail because you are an owner of the organization. While the endpoint is disabled, nothing is sent to it. Once it is enabled, it gets what changed in the meantime.',
+  'You receive this mail because you are an owner of the organization. While the endpoint is disabled, nothing is sent to it. Once it is enabled, it gets the records that changed in the meantime.',
 ];
 
 export function disabledMail(

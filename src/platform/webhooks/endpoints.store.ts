@@ -93,6 +93,9 @@ export const updateEndpoint = (tx: Tx, organizationId: string, id: string, chang
     .where({ id })
     .update({ ...change, updated_at: tx.raw('clock_timestamp()') });
 
+/** Of an endpoint whose attempts don't fail. */
+export const well = { failures: 0, failing_since: null, waits_until: null } as const;
+
 export const deleteEndpoint = (tx: Tx, organizationId: string, id: string) =>
   endpoints(tx, organizationId).where({ id }).delete();
 
@@ -117,7 +120,3 @@ export const savePosition = (
     .insert({ organization_id: organizationId, endpoint_id: endpointId, resource, since })
     .onConflict(['endpoint_id', 'resource'])
     .merge(['since']);
-
-/** The endpoint reads another version, or by another key: its tokens are of no use. */
-export const clearPositions = (tx: Tx, organizationId: string, endpointId: string) =>
-  tx('webhook_positions').where({ organization_id: organizationId, endpoint_id: endpointId }).delete();

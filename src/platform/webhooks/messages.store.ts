@@ -140,6 +140,42 @@ export const countAsAttempted = (tx: Tx, organizationId: string) =>
     .where({ organization_id: organizationId, status: 'waiting', attempts: 0 })
     .update({ attempts: 1 });
 
+/** It was delivered. False when it no longer waited. */
+export const endWaiting = async (tx: Tx, organizationId: string, id: string, at: Date): Promise<boolean> =>
+  (await tx('webhook_messages')
+    .where({ organization_id: organizationId, id, status: 'waiting' })
+    .update({ status: 'delivered', ended_at: at })) === 1;
+
+/** Waiting messages are due now. */
+export const hurry = (tx: Tx, organizationId: string, endpointId: string, now: Date) =>
+  messages(tx, organizationId, endpointId).where({ status: 'waiting' }).update({ due_at: now });
+
+/** Waiting messages of other types than these are not sent. */
+export const withdrawOtherTypes = (
+  tx: Tx,
+  organizationId: string,
+  endpointId: string,
+  types: readonly string[],
+  now: Date,
+) =>
+  messages(tx, organizationId, endpointId)
+    .where({ status: 'waiting' })
+    .whereNotIn('type', types)
+    .update({ status: 'superseded', ended_at: now });
+
+/** A replay covers what the waiting message about a resource would have. */
+export const withdrawRecords = (
+  tx: Tx,
+  organizationId: string,
+  endpointId: string,
+  resources: readonly string[],
+  now: Date,
+) =>
+  messages(tx, organizationId, endpointId)
+    .where({ status: 'waiting' })
+    .whereIn('resource', resources)
+    .update({ status: 'superseded', ended_at: now });
+
 /** Waiting messages about other resources than these are not sent. */
 export const withdrawOthers = (
   tx: Tx,
@@ -154,18 +190,17 @@ export const withdrawOthers = (
     .whereNotIn('resource', resources)
     .update({ status: 'superseded', ended_at: now });
 
-/** Messages of other events than changed records are sent again, under their ids. Returns their number. */
+/** Messages of these types, other than changed records, are sent again, under their ids. Returns their number. */
 export const repeatMessages = (
   tx: Tx,
   organizationId: string,
   endpointId: string,
   filter: MessageFilter & { readonly id?: string },
+  types: readonly string[],
   now: Date,
 ): Promise<number> => {
   const { id, ...span } = filter;
-  const query = filtered(tx, organizationId, endpointId, span)
-    .whereNull('resource')
-    .whereNot({ status: 'waiting' });
+  const query = filtered(tx, organizationId, endpointId, span).whereNull('resource').whereIn('type', types);
   if (id !== undefined) query.where({ id });
   return query.update({ status: 'waiting', due_at: now, attempts: 0, ended_at: null });
 };
@@ -180,7 +215,10 @@ export async function listBeginnings(
   const { id, ...span } = filter;
   const query = filtered(tx, organizationId, endpointId, span).whereNotNull('resource');
   if (id !== undefined) query.where({ id });
-  const rows = await query.orderBy('id', 'desc').select<MessageRow[]>('resource', 'since');
+  const rows = await query
+    .distinctOn('resource')
+    .orderBy(['resource', 'id'])
+    .select<Pick<MessageRow, 'resource' | 'since'>[]>('resource', 'since');
   return new Map(rows.map(({ resource, since }) => [resource ?? '', since]));
 }
 

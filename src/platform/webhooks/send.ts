@@ -8,7 +8,7 @@ import type { AttemptRow, MessageRow } from './messages.store.ts';
 import { openSecrets } from './secrets.ts';
 
 const timeoutMs = 15_000;
-/** Of an answer; more is a failure. */
+/** Of an answer; a longer one is not kept. */
 const maxAnswerBytes = 1_000_000;
 const maxKeptLength = 1_000;
 /** Of a message. */
@@ -91,7 +91,7 @@ export async function sendMessage(
         'webhook-timestamp': String(timestamp),
         'webhook-signature': signMessage(openSecrets(ctx, follower.endpoint), { id, timestamp, body }),
       },
-      ...{ body, timeoutMs, maxBytes: maxAnswerBytes, signal: stop },
+      ...{ body, timeoutMs, maxBytes: maxAnswerBytes, anyBody: true, signal: stop },
     });
     const { status } = answer;
     const isDelivered = status >= 200 && status < 300;

@@ -60,7 +60,7 @@ export const webhookRoutes = inGroup('Webhooks', [
     readsRecords: true,
     summary: 'Update a webhook',
     description:
-      '`enabled: true` clears `disabledReason`; the endpoint then gets what changed while it was disabled. With another version or key it gets changes from now on.',
+      '`enabled: true` clears `disabledReason`; the endpoint then gets the records that changed while it was disabled. A message with `startOver` follows when it reads another version, or other records by another key.',
     params: IdParams,
     body: WebhookPatch,
     example: { enabled: true },

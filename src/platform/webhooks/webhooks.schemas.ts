@@ -119,7 +119,10 @@ export const WebhookDelivery = z
       .describe(
         '`failed`: all ten attempts failed. `superseded`: a later message tells what this one would have',
       ),
-    data: z.record(z.string(), z.unknown()).describe('What was sent, without records'),
+    data: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .describe('What was sent, without records; null for people who may not read what it is about'),
     createdAt: Instant,
     nextAttemptAt: Instant.nullable(),
     endedAt: Instant.nullable(),

@@ -1,5 +1,6 @@
 // Rules of webhook endpoints: an address that can be called, a key within what the caller may read, resources that the key
 // reads, and events that the caller may read about.
+import { isDeepStrictEqual } from 'node:util';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
@@ -28,11 +29,12 @@ import { type Follower, readPresent, toReads } from './compose.ts';
 import { disabledMessages } from './disabled-mail.ts';
 import type { EndpointRow } from './endpoints.store.ts';
 import * as store from './endpoints.store.ts';
+import * as messages from './messages.store.ts';
 import { openSecrets, sealSecret } from './secrets.ts';
 import type { NewWebhook, Webhook, WebhookPatch } from './webhooks.schemas.ts';
 
 export const getRow = getterOf(store.findEndpointRow, 'Webhook');
-const lockRow = getterOf(store.lockEndpointRow, 'Webhook');
+export const lockRow = getterOf(store.lockEndpointRow, 'Webhook');
 
 function view(ctx: RequestCtx, row: EndpointRow): Webhook {
   const { disabled_reason: reason, previous_secret_ends_at: endsAt, waits_until: waitsUntil } = row;
@@ -179,54 +181,63 @@ export async function createWebhook(ctx: RequestCtx, body: NewWebhook) {
   });
 }
 
-const isEqual = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
-
 const checkedFields = ['url', 'events', 'version', 'resources', 'keyId'] as const;
+const checkedColumns = ['url', 'events', 'version', 'resources', 'api_key_id'] as const;
+const isSame = (a: EndpointRow, b: EndpointRow): boolean =>
+  checkedColumns.every((name) => isDeepStrictEqual(a[name], b[name]));
+
+/** `present`: where resources begin that the endpoint doesn't know yet. The job is locked before what it works on. */
+async function writeUpdate(
+  tx: Tx,
+  ctx: RequestCtx,
+  row: EndpointRow,
+  { keyId, ...given }: WebhookPatch,
+  present: store.Positions,
+): Promise<void> {
+  const { organizationId } = ctx;
+  const { id } = row;
+  const enabled = given.enabled ?? row.enabled;
+  await store.updateEndpoint(tx, organizationId, id, {
+    ...{ ...given, api_key_id: keyId },
+    ...(given.enabled === true && { disabled_reason: null }),
+    ...(enabled && store.well),
+  });
+  if (enabled) await wakeEndpoint(tx, organizationId, id);
+  const known = await store.readPositions(tx, organizationId, id);
+  await savePresent(tx, ctx, id, new Map([...present].filter(([resource]) => !known.has(resource))));
+  const now = ctx.clock.now();
+  const types = [...(given.events ?? row.events), testEvent];
+  await messages.withdrawOtherTypes(tx, organizationId, id, types, now);
+  if (enabled) await messages.hurry(tx, organizationId, id, now);
+}
 
 /**
- * An endpoint that is enabled gets what changed while it was disabled; one that reads another version or by another key
- * gets changes from now on. Throws as `createWebhook` does, and 404.
+ * An endpoint that is enabled gets the records that changed while it was disabled. What it knows of another version, or by
+ * another key, it reads from the beginning; of further resources it gets changes from now on. Throws as `createWebhook`
+ * does, and 404.
  */
 export async function updateWebhook(ctx: RequestCtx, id: string, patch: WebhookPatch): Promise<Webhook> {
   const before = await inTransaction(ctx, (tx) => getRow(tx, ctx, id));
-  const { keyId = before.api_key_id, ...given } = patch;
+  const keyId = patch.keyId ?? before.api_key_id;
   const wanted = {
-    ...{ url: given.url ?? before.url, events: given.events ?? before.events, keyId, api_key_id: keyId },
-    version: given.version === undefined ? before.version : given.version,
-    resources: given.resources ?? before.resources,
+    ...{ url: patch.url ?? before.url, events: patch.events ?? before.events, keyId, api_key_id: keyId },
+    version: patch.version === undefined ? before.version : patch.version,
+    resources: patch.resources ?? before.resources,
   };
   // Callers who may not read what it is about can disable it.
   const isChecked = patch.enabled === true || checkedFields.some((field) => patch[field] !== undefined);
   const reads = isChecked ? await checkWanted(ctx, wanted) : undefined;
-  const followed = (row: Pick<EndpointRow, 'events' | 'version' | 'api_key_id'>) => [
-    row.events.includes(recordsChanged),
-    row.version,
-    row.api_key_id,
-  ];
-  const isElsewhere = !isEqual(followed(before), followed(wanted));
   const present: store.Positions =
     reads === undefined ? new Map() : await readPresent(ctx, { endpoint: wanted, reads });
-  return inTransaction(ctx, async (tx) => {
-    const { organizationId } = ctx;
-    await lockRow(tx, ctx, id);
-    const enabled = patch.enabled ?? before.enabled;
-    await store.updateEndpoint(tx, organizationId, id, {
-      ...{ ...given, api_key_id: keyId },
-      ...(patch.enabled === true && { disabled_reason: null, failing_since: null }),
-      ...(enabled && { failures: 0, waits_until: null }),
-    });
-    const known = await store.readPositions(tx, organizationId, id);
-    if (isElsewhere) await store.clearPositions(tx, organizationId, id);
-    await savePresent(
-      tx,
-      ctx,
-      id,
-      new Map([...present].filter(([resource]) => isElsewhere || !known.has(resource))),
-    );
+  const updated = await inTransaction(ctx, async (tx) => {
+    const row = await lockRow(tx, ctx, id);
+    if (isChecked && !isSame(row, before)) return undefined;
+    await writeUpdate(tx, ctx, row, patch, present);
     await writeAudit(tx, ctx, 'webhook.update', ['webhook', id], patch);
-    if (enabled) await wakeEndpoint(tx, organizationId, id);
     return view(ctx, await getRow(tx, ctx, id));
   });
+  // What was checked has changed meanwhile.
+  return updated ?? updateWebhook(ctx, id, patch);
 }
 
 /** Deletes its deliveries as well. Throws 404. */

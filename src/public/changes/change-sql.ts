@@ -180,13 +180,18 @@ const lastColumns =
 /** Null without a position. */
 export type ChangeCounts = { upserts: string | null; deletes: string | null };
 
+/** More are not counted. */
+const maxCounted = 10_000;
+
 /** How many changes come after the position, and the last change of all of them. */
 export const countsStatement = (ref: TableRef, plan: ChangePlan): Statement =>
   sourceStatement('change counts', ref, plan, (sources) => {
     const { shown, deletions, columns, after, table, state, recordType } = sources;
     const records = `from ${table} where ${after} and ${shown}`;
     const count = (from: string): string =>
-      plan.after === null ? 'null::text' : `(select count(*) ${from})::text`;
+      plan.after === null
+        ? 'null::text'
+        : `(select count(*) from (select ${from} limit ${maxCounted}) as c)::text`;
     return `with last as (
   (select t.generation, 0 as kind, t.id::text as id ${records} order by t.generation desc, t.id desc limit 1)
   union all

@@ -78,7 +78,7 @@ const isContinued = ({ epochMark }: ChangeCursor, { epoch }: Freshness): boolean
   epochMark === toMark(epoch);
 
 /**
- * What has changed since a token, without the records. Rejects with 403, 404 and 410 as the feed does, and with 503 when
+ * What has changed since a token, without the records; at most 10,000 of each kind are counted. Rejects with 403, 404 and 410 as the feed does, and with 503 when
  * nothing is synced, a field of the row scope is stale, or the database is unavailable.
  */
 export async function countChanges(ctx: FollowCtx, of: Feed, since: string | null): Promise<ChangesSince> {
@@ -107,14 +107,19 @@ export async function countChanges(ctx: FollowCtx, of: Feed, since: string | nul
   };
 }
 
-/** The first changes after a token, as the feed writes them: the inside of a JSON array. Rejects as `countChanges`. */
+/**
+ * The first changes after a token, as the feed writes them: the inside of a JSON array. Rejects as `countChanges`, and with
+ * 404 for a token that says nothing to this reader.
+ */
 export async function readFirstChanges(ctx: FollowCtx, of: Feed, since: string | null, limit: number) {
   const { feed, reader } = await openFeed(ctx, of);
   const from = findCursor(feed, since);
+  if (since !== null && from === null) throw notFoundError();
   const plan: ChangePlan = {
     ...{ endpoint: feed.endpoint, limit },
     ...{ after: from?.position ?? null, floor: from?.floor ?? null },
   };
-  const { row, changes } = await readChanges(reader, plan, from);
+  const { row, changes, freshness } = await readChanges(reader, plan, from);
+  assertScopeFresh(feed.endpoint, freshness);
   return { changes: wholeText(changes), hasMore: row.more };
 }

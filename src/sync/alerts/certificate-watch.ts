@@ -4,7 +4,7 @@
 import type { Ctx, TenantCtx } from '../../core/ctx.ts';
 import { type Recurring, startRecurring } from '../../core/work/recurring.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
-import { announce, listListeners } from '../../webhooks/index.ts';
+import { announce, lockListeners } from '../../webhooks/index.ts';
 import { certificateMail } from './alert-mail.ts';
 import { enqueueAlertMails, listAlertRecipients } from './health.ts';
 
@@ -31,7 +31,7 @@ const warnOrganization = (ctx: TenantCtx): Promise<void> =>
   inTransaction(ctx, async (tx) => {
     const certificate = await signingCertificate(tx, ctx.organizationId);
     const recipients = await listAlertRecipients(tx, ctx.organizationId);
-    const listeners = await listListeners(tx, ctx.organizationId, certificateExpiring);
+    const listeners = await lockListeners(tx, ctx.organizationId, certificateExpiring);
     // Without anyone to tell, the threshold stays open: who is added later still gets the warning.
     if (certificate === undefined || recipients.length + listeners.length === 0) return;
     const { fingerprint, not_after: notAfter, days_left: daysLeft } = certificate;

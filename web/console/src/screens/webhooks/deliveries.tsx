@@ -66,9 +66,9 @@ export function Deliveries({ webhook }: { webhook: Webhook }) {
 }
 
 const SendAgain = ({ webhook: { id, enabled }, delivery }: { webhook: Webhook; delivery: Delivery }) =>
-  enabled && delivery.status !== 'waiting' && may('webhook:update') ? (
+  enabled && may('webhook:update') ? (
     <ActionButton
-      label="Send again"
+      label={delivery.status === 'waiting' ? 'Send now' : 'Send again'}
       kind="link"
       about={`${delivery.type} ${aboutDelivery(delivery)}`}
       run={() => {
@@ -90,10 +90,14 @@ function Details({ delivery }: { delivery: Delivery }) {
           ['Next attempt', nextAttemptAt && <Time at={nextAttemptAt} relative />],
         ]}
       />
-      <h3>What was sent</h3>
-      <pre>
-        <code>{JSON.stringify(data, null, 2)}</code>
-      </pre>
+      {data !== null && (
+        <>
+          <h3>What was sent</h3>
+          <pre>
+            <code>{JSON.stringify(data, null, 2)}</code>
+          </pre>
+        </>
+      )}
       <h3>{formatCount(attempts.length, 'attempt')}</h3>
       <Table
         label="Attempts"

@@ -40,7 +40,7 @@ export const deliveryStates: States<Delivery['status']> = {
 
 /** What a message is about, in one line. */
 export function aboutDelivery({ data }: Delivery): string {
-  const { resource, upserts, deletes, startOver, name, version, customerId } = data;
+  const { resource, upserts, deletes, startOver, name, version, customerId } = data ?? {};
   if (startOver === true) return `${resource}: start over`;
   if (typeof upserts === 'number')
     return `${resource}: ${formatCount(upserts + Number(deletes), 'changed record')}`;
