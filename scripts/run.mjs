@@ -19,12 +19,12 @@ const command = process.argv[2] ?? 'serve';
 // Windows doesn't have.
 const options = [`--max-semi-space-size=${command === 'demo' ? 16 : 4}`, '--heap-growing-percent=30'];
 if (process.platform !== 'win32' && !options.some((option) => process.execArgv.includes(option)))
-  process.execve?.(process.execPath, [
+  process.execve?.(
     process.execPath,
-    ...options,
-    ...process.execArgv,
-    ...process.argv.slice(1),
-  ]);
+    [process.execPath, ...options, ...process.execArgv, ...process.argv.slice(1)],
+    // Half of these threads look names up, which takes long where no name server answers.
+    { UV_THREADPOOL_SIZE: '16', ...process.env },
+  );
 const entries = { demo: '../demo/main.ts', erp: '../demo/main.ts', bench: '../bench/run.ts' };
 const entry = new URL(entries[command] ?? '../src/main.ts', import.meta.url);
 if (!existsSync(entry)) {
