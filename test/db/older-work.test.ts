@@ -81,6 +81,9 @@ describe.each(Object.entries(kinds) as [JobKind, Work][])(
     const where = (tx = site.admin) => tx(table).where(own());
     beforeEach(async () => {
       id = createId();
+      // Of earlier tests: claims at once may have adopted their work a second time, which no one could start.
+      await site.admin(table).delete();
+      await site.admin('jobs').where({ kind }).delete();
       await where().insert({ ...own(), ...(await insert(id)) });
     });
 
