@@ -141,7 +141,7 @@ export async function composeRecordMessages(ctx: WebhookCtx, job: Job, follower:
   // What can't be read now is composed again once it can: the position stays.
   await inTransaction(ctx, async (tx) => {
     if (await lockJob(tx, job))
-      await messages.withdrawOthers(tx, organizationId, job.key, readable, ctx.clock.now());
+      await messages.withdraw(tx, organizationId, job.key, { otherResources: readable }, ctx.clock.now());
   });
   return isComplete;
 }

@@ -75,12 +75,13 @@ export const replayDeliveries = (ctx: RequestCtx, endpointId: string, { delivery
     // The job is locked before what it works on.
     await wakeEndpoint(tx, organizationId, endpointId);
     const beginnings = await store.listBeginnings(tx, organizationId, endpointId, filter);
-    await store.withdrawRecords(tx, organizationId, endpointId, [...beginnings.keys()], now);
+    const resources = [...beginnings.keys()].sort();
+    await store.withdraw(tx, organizationId, endpointId, { resources }, now);
     for (const [resource, since] of beginnings)
       await savePosition(tx, organizationId, endpointId, resource, since);
     const types = [...events, testEvent];
     const messages = await store.repeatMessages(tx, organizationId, endpointId, filter, types, now);
     await updateEndpoint(tx, organizationId, endpointId, { waits_until: null });
     await writeAudit(tx, ctx, 'webhook.replay', ['webhook', endpointId], { deliveryId, ...span });
-    return { messages, resources: [...beginnings.keys()].sort() };
+    return { messages, resources };
   });

@@ -150,45 +150,19 @@ export const endWaiting = async (tx: Tx, organizationId: string, id: string, at:
 export const hurry = (tx: Tx, organizationId: string, endpointId: string, now: Date) =>
   messages(tx, organizationId, endpointId).where({ status: 'waiting' }).update({ due_at: now });
 
-/** Waiting messages of other types than these are not sent. */
-export const withdrawOtherTypes = (
-  tx: Tx,
-  organizationId: string,
-  endpointId: string,
-  types: readonly string[],
-  now: Date,
-) =>
-  messages(tx, organizationId, endpointId)
-    .where({ status: 'waiting' })
-    .whereNotIn('type', types)
-    .update({ status: 'superseded', ended_at: now });
+type Withdrawn =
+  | { readonly otherTypes: readonly string[] }
+  | { readonly resources: readonly string[] }
+  | { readonly otherResources: readonly string[] };
 
-/** A replay covers what the waiting message about a resource would have. */
-export const withdrawRecords = (
-  tx: Tx,
-  organizationId: string,
-  endpointId: string,
-  resources: readonly string[],
-  now: Date,
-) =>
-  messages(tx, organizationId, endpointId)
-    .where({ status: 'waiting' })
-    .whereIn('resource', resources)
-    .update({ status: 'superseded', ended_at: now });
-
-/** Waiting messages about other resources than these are not sent. */
-export const withdrawOthers = (
-  tx: Tx,
-  organizationId: string,
-  endpointId: string,
-  resources: readonly string[],
-  now: Date,
-) =>
-  messages(tx, organizationId, endpointId)
-    .where({ status: 'waiting' })
-    .whereNotNull('resource')
-    .whereNotIn('resource', resources)
-    .update({ status: 'superseded', ended_at: now });
+/** Waiting messages of other types, about these resources, or about others are not sent. */
+export function withdraw(tx: Tx, organizationId: string, endpointId: string, which: Withdrawn, now: Date) {
+  const query = messages(tx, organizationId, endpointId).where({ status: 'waiting' });
+  if ('otherTypes' in which) query.whereNotIn('type', which.otherTypes);
+  else if ('resources' in which) query.whereIn('resource', which.resources);
+  else query.whereNotNull('resource').whereNotIn('resource', which.otherResources);
+  return query.update({ status: 'superseded', ended_at: now });
+}
 
 /** Messages of these types, other than changed records, are sent again, under their ids. Returns their number. */
 export const repeatMessages = (

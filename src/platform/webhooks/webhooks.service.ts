@@ -206,8 +206,8 @@ async function writeUpdate(
   const known = await store.readPositions(tx, organizationId, id);
   await savePresent(tx, ctx, id, new Map([...present].filter(([resource]) => !known.has(resource))));
   const now = ctx.clock.now();
-  const types = [...(given.events ?? row.events), testEvent];
-  await messages.withdrawOtherTypes(tx, organizationId, id, types, now);
+  const otherTypes = [...(given.events ?? row.events), testEvent];
+  await messages.withdraw(tx, organizationId, id, { otherTypes }, now);
   if (enabled) await messages.hurry(tx, organizationId, id, now);
 }
 
