@@ -1,7 +1,7 @@
 -- Records the timeline of this server. When it is a new one, commits of the one before may be lost, and what was due by now may have been
 -- sent by one of them. So mails and slots of an earlier timeline that were due become 'unknown', and only a person sends them; each payment
 -- account is listed again from a day before the last commit that survived; the ERP is asked for a payment before it is written; a webhook's
--- message counts as attempted, so that it keeps its contents.
+-- waiting messages about changed records are withdrawn, and composed again under other ids.
 -- Everything that sends calls this function first, so that nothing is sent on a new timeline before that. The advisory lock lets one
 -- caller act while the others wait.
 create or replace function note_server_timeline() returns void
@@ -49,5 +49,5 @@ begin
   perform enqueue_job('pay_tasks', a.organization_id, concat_ws('/', a.id, 'account', ''), '0',
     jsonb_build_object('accountId', a.id, 'kind', 'account', 'subject', '')) from pay_accounts a;
   update pay_erp_documents d set attempts = greatest(d.attempts, 1) where d.status = 'PENDING';
-  update webhook_messages m set attempts = greatest(m.attempts, 1) where m.status = 'waiting';
+  update webhook_messages m set status = 'superseded', ended_at = clock_timestamp() where m.status = 'waiting' and m.resource is not null;
 end $$;

@@ -14,7 +14,7 @@ import { checkAccountsAgain } from '../platform/pay/provider/accounts.store.ts';
 import { askErpFirst } from '../platform/pay/write-back/erp-documents.store.ts';
 import { failWaitingSlots } from '../platform/subscriptions/deliveries.store.ts';
 import { setScheduledSince } from '../platform/subscriptions/subscriptions.store.ts';
-import { countAsAttempted } from '../platform/webhooks/messages.store.ts';
+import { withdrawRestored } from '../platform/webhooks/messages.store.ts';
 import { type RestoredRuns, resetWarehouseEpochs, restartSyncs } from '../sync/index.ts';
 import { type Admin, defineCommand, option, RefusedCommand } from './command.ts';
 import { auditOperator, listAllOrganizations, type NamedOrganization } from './operator.ts';
@@ -52,7 +52,7 @@ async function finishOrganization(
     await skipVersionLabels(tx, id, skip);
     await checkAccountsAgain(tx, id);
     await askErpFirst(tx, id);
-    await countAsAttempted(tx, id);
+    await withdrawRestored(tx, id);
     const changes = {
       since: since.toISOString(),
       stopped: stopped.toISOString(),

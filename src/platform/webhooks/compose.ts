@@ -97,7 +97,7 @@ async function store(
   const { organizationId } = ctx;
   const { resource } = message;
   const { key: endpointId } = job;
-  // A lost commit may have attempted the message.
+  // A message may have been sent by a lost commit.
   await recordServerTimeline(tx);
   if (!(await lockJob(tx, job))) return;
   // A replay, or another delivery, moved the position meanwhile.

@@ -3,6 +3,7 @@
 import type { Ctx, ReadingCtx } from '../../core/ctx.ts';
 import { type JobWorker, startJobWorker } from '../../db/job-worker.ts';
 import { finishJob, type Job, lockJob, releaseJob, retryJob } from '../../db/jobs.ts';
+import { recordServerTimeline } from '../../db/server-timeline.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { systemAuthor, writeAudit } from '../../identity/audit.store.ts';
 import { recordsChanged } from '../../webhooks/index.ts';
@@ -77,6 +78,8 @@ const begin = ({ ctx, job, ...turn }: Turn): Promise<Follower | undefined> =>
 const startNext = ({ ctx, job }: Turn) =>
   inTransaction(ctx, async (tx) => {
     const { organizationId } = ctx;
+    // A message may have been sent by a lost commit.
+    await recordServerTimeline(tx);
     if (!(await lockJob(tx, job))) return undefined;
     const endpoint = await endpoints.findEndpointRow(tx, organizationId, job.key);
     if (endpoint?.enabled !== true) return undefined;

@@ -134,11 +134,12 @@ export const updateMessage = (
     .where({ organization_id: organizationId, id })
     .update({ ...change, ...(data !== undefined && { data: JSON.stringify(data) }) });
 
-/** After a restore: messages that wait in the backup may have been sent since, and keep their contents. */
-export const countAsAttempted = (tx: Tx, organizationId: string) =>
+/** After a restore: messages that wait in the backup may have been sent since, with other contents. */
+export const withdrawRestored = (tx: Tx, organizationId: string) =>
   tx('webhook_messages')
-    .where({ organization_id: organizationId, status: 'waiting', attempts: 0 })
-    .update({ attempts: 1 });
+    .where({ organization_id: organizationId, status: 'waiting' })
+    .whereNotNull('resource')
+    .update({ status: 'superseded', ended_at: tx.raw('clock_timestamp()') });
 
 /** It was delivered. False when it no longer waited. */
 export const endWaiting = async (tx: Tx, organizationId: string, id: string, at: Date): Promise<boolean> =>

@@ -64,14 +64,19 @@ describe('an edit', () => {
 
   it('to another key that reads the same goes on where the former ended', async () => {
     const { id } = await site.create();
+    site.receiver.answer = () => 500;
     await sync(2);
+    await site.work();
     await site.call('delete', `/api-keys/${site.reader.id}`);
+    aheadMs += hour;
     await site.work();
     expect(await site.call('get', `/webhooks/${id}`)).toMatchObject({
       disabledReason: { code: 'key_ended' },
     });
     await sync(3);
     const { id: keyId } = await makeKey(site.ctx, site.organizationId, { permissions: ['none'] });
+    site.receiver.take();
+    site.receiver.answer = () => 204;
     await edit(id, { keyId, enabled: true });
     await site.work();
     const received = site.receiver.take().map(({ event }) => event.data);
