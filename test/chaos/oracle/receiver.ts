@@ -55,7 +55,7 @@ const statuses: Readonly<Record<string, readonly string[]>> = {
 
 const hurryMs = 150;
 const settleWithinMs = 30_000;
-const lookWithinMs = 2_000;
+const lookWithinMs = 5_000;
 const maxKills = 3;
 
 /** Resolves once the receiver has a copy of everything, and an endpoint. Rejects when it can't be created. */
@@ -78,7 +78,8 @@ export async function openReceiver(
   let reading: Promise<unknown> = Promise.resolve();
   let secret = '';
   /** Directed plans say themselves when a process is killed, and one that stood still sends what was due then. */
-  let kills = plan.quiet === false || plan.rounds.some(({ green }) => green) ? 0 : maxKills;
+  let kills =
+    plan.quiet === false || plan.rounds.some(({ green, published }) => green || published) ? 0 : maxKills;
   const isOrdered = plan.rounds.every(({ during }) => during.every(({ action }) => action.do !== 'freeze'));
 
   const inspect = (id: string, body: string, headers: IncomingMessage['headers']): Event => {
@@ -98,6 +99,9 @@ export async function openReceiver(
   const take = (id: string, { type, data }: Event): void => {
     if (taken.has(id)) return;
     taken.set(id, { type, data });
+    report.note(
+      `webhook ${type} ${data.resource ?? data.runId} ${data.generation ?? ''} ${data.startOver ? 'start over' : ''}`,
+    );
     reading = reading.then(async () => {
       if (type === 'records.changed') {
         const since = new URL(data.next, fixture.url).searchParams.get('since');
