@@ -13,9 +13,11 @@ import { toMessageId } from './send.ts';
 import type { Replay, WebhookDelivery } from './webhooks.schemas.ts';
 import { getRow, lockRow } from './webhooks.service.ts';
 
-const viewAttempt = (row: store.AttemptRow): WebhookDelivery['attempts'][number] => ({
+/** An answer may repeat what was sent. */
+const viewAttempt = (row: store.AttemptRow, maySee: boolean): WebhookDelivery['attempts'][number] => ({
   ...{ number: row.number, reason: row.reason, startedAt: instant(row.started_at) },
-  ...{ durationMs: row.duration_ms, status: row.status, error: row.error, response: row.response },
+  ...{ durationMs: row.duration_ms, status: row.status, error: row.error },
+  response: maySee ? row.response : null,
 });
 
 async function viewMessages(
@@ -36,7 +38,7 @@ async function viewMessages(
     createdAt: instant(row.created_at),
     nextAttemptAt: row.status === 'waiting' ? instant(row.due_at) : null,
     endedAt: instantOrNull(row.ended_at),
-    attempts: (attempts.get(row.id) ?? []).map(viewAttempt),
+    attempts: (attempts.get(row.id) ?? []).map((attempt) => viewAttempt(attempt, maySee(row.type))),
   }));
 }
 

@@ -105,7 +105,7 @@ const Attempt = z
     durationMs: z.int(),
     status: z.int().nullable().describe('Of the answer; null when there was none'),
     error: z.string().nullable(),
-    response: z.string().nullable().describe('The first 1,000 characters of the answer'),
+    response: z.string().nullable().describe('The first 1,000 characters of the answer; null as `data` is'),
   })
   .meta({ id: 'WebhookAttempt' });
 

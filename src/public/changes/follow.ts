@@ -78,8 +78,9 @@ const isContinued = ({ epochMark }: ChangeCursor, { epoch }: Freshness): boolean
   epochMark === toMark(epoch);
 
 /**
- * What has changed since a token, without the records; at most 10,000 of each kind are counted. Rejects with 403, 404 and 410 as the feed does, and with 503 when
- * nothing is synced, a field of the row scope is stale, or the database is unavailable.
+ * What has changed since a token, without the records; at most 10,000 of each kind are counted. Rejects with 403, 404 and
+ * 410 as the feed does, and with 503 when nothing is synced, a field of the row scope is stale, or the database is
+ * unavailable.
  */
 export async function countChanges(ctx: FollowCtx, of: Feed, since: string | null): Promise<ChangesSince> {
   const { feed, reader } = await openFeed(ctx, of);

@@ -179,7 +179,9 @@ describe('people who may not read payments', () => {
     });
     const api = createApi(site.app, secret);
     const log = async () => (await api('get', `/webhooks/${id}/deliveries`)).body.data;
-    expect(await log()).toMatchObject([{ type: 'payment.succeeded', data: null }]);
+    expect(await log()).toMatchObject([
+      { type: 'payment.succeeded', data: null, attempts: [{ status: 500, response: null }] },
+    ]);
     const own = { events: ['sync.failed'], url: site.receiver.url };
     expect((await api('patch', `/webhooks/${id}`, own)).status).toBe(200);
     const after = new Date(Date.now() - 24 * hour).toISOString();
