@@ -33,7 +33,7 @@ if (!existsSync(entry)) {
 }
 // In a process of its own, whose memory ends with it. Without the console the service runs and says how to
 // build it.
-const build = new URL('build-web.mjs', import.meta.url);
+const build = new URL('build.mjs', import.meta.url);
 if ((command === 'serve' || command === 'demo') && existsSync(build) && (await import(build.href)).isStale())
   spawnSync(process.execPath, [fileURLToPath(build)], { stdio: 'inherit' });
 // The compile cache makes a start faster and saves 20 MB of memory. It is in node_modules, which only the

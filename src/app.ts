@@ -18,6 +18,7 @@ import {
   serveResourceMetadata,
 } from './http/mcp.ts';
 import { redirectToOwnHost } from './http/own-host.ts';
+import { createClientPackage } from './http/pages/client-package.ts';
 import { createConsole } from './http/pages/console-page.ts';
 import { errorPages } from './http/pages/error-page.ts';
 import { createInvitationPage } from './http/pages/invitation-page.ts';
@@ -143,7 +144,7 @@ function mountSmallPages(
   );
 }
 
-/** The page at /, and the console and the documentation to which it leads. */
+/** The page at /, the console and the documentation to which it leads, and the client. */
 function mountConsole(
   app: Express,
   ctx: Ctx,
@@ -158,6 +159,7 @@ function mountConsole(
   app.get('/', ownHost, welcome.page);
   app.get('/reference', welcome.openReference);
   app.use('/docs', lazyDocs(assets));
+  app.get('/client.tgz', createClientPackage());
   app.use('/console', ownHost, createConsole(consoleFolder));
 }
 

@@ -15,6 +15,7 @@ const prefixes: readonly (readonly [string, ServedRoute])[] = [
   ['/auth/', { route: '/auth/*', kind: 'page' }],
   ['/invitations/', { route: '/invitations/*', kind: 'page' }],
   ['/docs', { route: '/docs/*', kind: 'page' }],
+  ['/client.tgz', { route: '/client.tgz', kind: 'page' }],
   ['/assets/', { route: '/assets/*', kind: 'page' }],
   ['/unsubscribe', { route: '/unsubscribe', kind: 'page' }],
   ['/.well-known/', { route: '/.well-known/*', kind: 'other' }],

@@ -19,7 +19,7 @@ declare module 'vitest' {
   }
 }
 
-const script = fileURLToPath(new URL('../../scripts/build-web.mjs', import.meta.url));
+const script = fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url));
 
 const launchChromium = () =>
   chromium.launchServer({

@@ -84,6 +84,8 @@ it('versions are exact', async () => {
   for (const file of ['package.json', ...workspaces.map((folder) => `${folder}/package.json`)]) {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(await readFile(file, 'utf8'));
     const all = Object.entries<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
-    expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+[\w.-]*$/.test(version))).toEqual([]);
+    expect(all.filter(([, version]) => !/^(?:npm:[\w@/-]+@)?\d+\.\d+\.\d+[\w.-]*$/.test(version))).toEqual(
+      [],
+    );
   }
 });

@@ -23,7 +23,7 @@ const servedPackages: readonly string[] = [];
 
 /** The last stage is the image; the one before builds the console and the portal, with development's packages. */
 const [, buildStage = '', image = ''] = readFileSync('Dockerfile', 'utf8').split(/^FROM .*$/m);
-const workspaces = ['web/console', 'web/portal'];
+const workspaces = ['web/console', 'web/portal', 'packages/client'];
 const copiedBy = (stage: string): string[] =>
   [...stage.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) => from.split(' '));
 const built = [...image.matchAll(/^COPY --from=web \/app\/(\S+) (\S+)$/gm)].map(
@@ -56,7 +56,7 @@ describe('the production image', () => {
     expect(filesRead.filter((file) => !isInside(file.replace(/\/$/, ''), inImage))).toEqual([]);
   });
 
-  it('has the built console and portal, and neither their sources nor what builds them', () => {
+  it('has the built console, portal and client, and neither their sources nor what builds them', () => {
     expect(built).toEqual(workspaces.map((folder) => [`${folder}/dist`, `${folder}/dist`]));
     const devDependencies = workspaces.flatMap((folder) => {
       const read = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')) as {
@@ -74,15 +74,15 @@ describe('the production image', () => {
           workspaces.some((folder) => isInside(`${folder}/src`, [file])) || file.startsWith('scripts/build'),
       ),
     ).toEqual([]);
-    expect(buildStage).toContain('RUN node scripts/build-web.mjs');
+    expect(buildStage).toContain('RUN node scripts/build.mjs');
   });
 
   it('is built from what .dockerignore lets through', () => {
     const [first, ...lines] = readFileSync('.dockerignore', 'utf8').trim().split('\n');
+    const folders = ['web', 'packages/client'];
+    const all = [...copiedBy(buildStage), ...copiedBy(image)];
     const copied = [
-      ...new Set(
-        [...copiedBy(buildStage), ...copiedBy(image)].map((from) => (from.startsWith('web/') ? 'web' : from)),
-      ),
+      ...new Set(all.map((from) => folders.find((folder) => isInside(from, [folder])) ?? from)),
     ];
     expect(first).toBe('*');
     expect(

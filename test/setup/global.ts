@@ -36,10 +36,10 @@ const settings = {
   max_connections: '300',
 };
 
-const buildWeb = fileURLToPath(new URL('../../scripts/build-web.mjs', import.meta.url));
+const buildScript = fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url));
 
 export default async function setup(project: TestProject) {
-  await promisify(execFile)(process.execPath, [buildWeb, 'portal']);
+  for (const name of ['portal', 'client']) await promisify(execFile)(process.execPath, [buildScript, name]);
   const folder = await createScratchFolder('portal-test-');
   const stopWatcher = startCleanupWatcher(folder);
   const server = await startEmbedded(path.join(folder, 'data'), { settings });

@@ -1,0 +1,69 @@
+// Reads a whole list as NDJSON, from one state of the data.
+import { parseJson } from './attempt.ts';
+import { ApiError, ConnectionError, InterruptedError } from './errors.ts';
+import { backOff, PassingFailure } from './retry.ts';
+import type { CallOptions, Transport } from './transport.ts';
+
+async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  rest += decoder.decode();
+  if (rest !== '') yield rest;
+}
+
+export type Export = {
+  readonly transport: Transport;
+  readonly path: string;
+  readonly toItem: (record: unknown) => unknown;
+  readonly options: CallOptions;
+};
+
+type Progress = { given: number; tag: string | undefined };
+
+/** One attempt: the records behind those that were given. */
+async function* readRest({ transport, path, toItem, options }: Export, progress: Progress) {
+  const headers = new Headers({ accept: 'application/x-ndjson' });
+  if (progress.given > 0 && progress.tag !== undefined) headers.set('if-match', progress.tag);
+  const response = await transport.start(path, headers, options);
+  progress.tag = response.headers.get('etag') ?? undefined;
+  const total = Number(response.headers.get('x-total-count'));
+  let count = 0;
+  for await (const line of readLines(response.chunks)) {
+    count += 1;
+    if (count <= progress.given) continue;
+    const record = parseJson(line);
+    if (record === undefined) break;
+    progress.given += 1;
+    yield toItem(record);
+  }
+  if (progress.given !== total)
+    throw new PassingFailure(
+      new ConnectionError(`The export ended after ${progress.given} of ${total} records`),
+    );
+}
+
+/**
+ * All records, each once. When the connection is lost, the export is requested again and continues behind
+ * what was given. Rejects with InterruptedError when the records have changed meanwhile.
+ */
+export async function* exportRecords(request: Export): AsyncGenerator<unknown> {
+  const progress: Progress = { given: 0, tag: undefined };
+  const { signal } = request.options;
+  for (let failures = 1, before = 0; ; failures += 1) {
+    try {
+      return yield* readRest(request, progress);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 412) {
+        const message = `The records have changed since the export broke off after ${progress.given} of them. Start it again`;
+        throw new InterruptedError(message, { cause: error });
+      }
+      if (progress.given > before) [failures, before] = [1, progress.given];
+      await backOff(error, failures, { maxRetries: request.transport.maxRetries, signal });
+    }
+  }
+}

@@ -1,0 +1,158 @@
+// Builds what Vite makes of web/console (static files that the service serves) and of web/portal (a module that
+// the service loads), and the package of packages/client that the service serves. Does nothing for one whose
+// sources and packages have not changed since its last build, or where the sources are not, as in a production
+// image, which brings the built files along. Usage:
+// node scripts/build.mjs [console, portal or client [folder: builds into this one, always]]
+import { execFileSync } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../', import.meta.url));
+/** Of each, its folder, and the folders and files that it is built from. */
+const sourcesOf = {
+  console: {
+    home: 'web/console',
+    folders: ['web/console/src', 'web/shared'],
+    files: ['web/console/index.html', 'web/console/package.json', 'web/console/vite.config.ts'],
+  },
+  portal: {
+    home: 'web/portal',
+    folders: ['web/portal/src', 'web/portal/messages'],
+    files: ['web/portal/package.json', 'web/portal/vite.config.ts'],
+  },
+  client: {
+    home: 'packages/client',
+    folders: ['packages/client/src', 'packages/client/python'],
+    files: ['README.md', 'package.json', 'tsconfig.json'].map((name) => `packages/client/${name}`),
+  },
+};
+const names = Object.keys(sourcesOf);
+/** Names the sources that the files of a folder were built from. */
+const mark = '.built-from';
+
+const homeOf = (name) => path.join(root, sourcesOf[name].home);
+const distOf = (name) => path.join(homeOf(name), 'dist');
+
+function hashSources(name) {
+  const hash = createHash('sha256');
+  const { folders, files } = sourcesOf[name];
+  const sources = folders.flatMap((folder) =>
+    readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.join(entry.parentPath, entry.name)),
+  );
+  for (const file of [...sources, ...files.map((file) => path.join(root, file))].sort())
+    hash.update(`${path.relative(root, file)}\n`).update(readFileSync(file));
+  return hash.digest('hex');
+}
+
+/** Those whose sources are here and whose built files are of others, or missing. */
+const listStale = () =>
+  names.filter((name) => existsSync(path.join(homeOf(name), 'src')) && !isBuiltFrom(name, hashSources(name)));
+
+/** Whether one of them is to be built. */
+export const isStale = () => listStale().length > 0;
+
+function isBuiltFrom(name, sources) {
+  try {
+    return readFileSync(path.join(distOf(name), mark), 'utf8') === sources;
+  } catch (error) {
+    if (error.code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Renames a folder, unless another process was faster. */
+function tryRename(from, to) {
+  try {
+    renameSync(from, to);
+  } catch (error) {
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EPERM'].includes(error.code)) throw error;
+  }
+}
+
+/**
+ * Makes `built` the folder `dist`, which is whole at any time. Of several processes that built the same, one
+ * does so.
+ */
+function putInPlace(name, built, sources) {
+  const old = `${built}-old`;
+  writeFileSync(path.join(built, mark), sources);
+  if (!isBuiltFrom(name, sources)) {
+    tryRename(distOf(name), old);
+    tryRename(built, distOf(name));
+  }
+  for (const folder of [built, old]) rmSync(folder, { recursive: true, force: true });
+}
+
+/** Where the package that builds `name` is. Throws where it isn't installed. */
+const findPackage = (name, wanted) => createRequire(path.join(homeOf(name), 'package.json')).resolve(wanted);
+
+async function buildWithVite(name, outDir) {
+  const vite = await import(findPackage(name, 'vite'));
+  // Vite builds for development when the environment says so, such as in a test.
+  process.env.NODE_ENV = 'production';
+  const home = homeOf(name);
+  const options = { root: home, configFile: path.join(home, 'vite.config.ts'), logLevel: 'warn' };
+  await vite.build({ ...options, build: { outDir, emptyOutDir: true } });
+}
+
+/** The compiled files, and `client.tgz`: the package as npm installs it, the same bytes for the same sources. */
+function buildClient(outDir) {
+  const home = homeOf('client');
+  const run = (program, ...args) =>
+    execFileSync(program, args, { cwd: home, stdio: ['ignore', 'pipe', 'inherit'] });
+  const compiler = path.join(path.dirname(findPackage('client', 'typescript/package.json')), 'bin/tsc');
+  const packed = `${outDir}-packed`;
+  try {
+    run(process.execPath, compiler, '-p', '.', '--outDir', outDir);
+    cpSync(outDir, path.join(packed, 'dist'), { recursive: true });
+    for (const name of ['README.md', 'package.json', 'python'])
+      cpSync(path.join(home, name), path.join(packed, name), { recursive: true });
+    const [{ filename }] = JSON.parse(run('npm', 'pack', '--json', packed, '--pack-destination', packed));
+    renameSync(path.join(packed, filename), path.join(outDir, 'client.tgz'));
+  } finally {
+    rmSync(packed, { recursive: true, force: true });
+  }
+}
+
+async function build(name, folder) {
+  const sources = hashSources(name);
+  // Several processes may build at once, each into a folder of its own, next to the other generated files.
+  const outDir =
+    folder === undefined
+      ? path.join(homeOf(name), '.generated', `build-${randomUUID()}`)
+      : path.resolve(folder);
+  try {
+    mkdirSync(outDir, { recursive: true });
+    await (name === 'client' ? buildClient(outDir) : buildWithVite(name, outDir));
+  } catch (error) {
+    rmSync(outDir, { recursive: true, force: true });
+    if (error.code !== 'MODULE_NOT_FOUND') throw error;
+    console.error(
+      `The ${name} is not built, because its build tools are not installed. npm ci without --omit=dev installs them.`,
+    );
+    process.exitCode = 1;
+    return;
+  }
+  if (folder === undefined) putInPlace(name, outDir, sources);
+}
+
+const [, script, chosen, folder] = process.argv;
+if (script === fileURLToPath(import.meta.url)) {
+  if (chosen !== undefined && !names.includes(chosen)) throw new Error(`Unknown: ${chosen}; known: ${names}`);
+  const wanted = folder === undefined ? listStale() : names;
+  for (const name of wanted) if (chosen === undefined || chosen === name) await build(name, folder);
+}

@@ -1,0 +1,296 @@
+// The client against a listening service and a gateway that fails: retries, time limits, conditional requests,
+// walks over data that change meanwhile, and the changes of a table that is loaded again.
+import { createServer, type ServerResponse } from 'node:http';
+import type { Express } from 'express';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import {
+  ApiError,
+  type ChangeStore,
+  type ClientOptions,
+  ConnectionError,
+  connect,
+  InterruptedError,
+} from '../../packages/client/src/index.ts';
+import { createApp } from '../../src/app.ts';
+import { listen, type Server } from '../contract/http.ts';
+import { bumpGeneration, loadInvoices, openOrganization } from '../public/fixture.ts';
+import { testDatabase } from '../setup/database.ts';
+import { listenLocally } from '../setup/sockets.ts';
+import { until } from '../setup/until.ts';
+import { useStarted } from '../setup/use-started.ts';
+
+const database = useStarted(testDatabase);
+let app: Express;
+const server = useStarted(() => {
+  app = createApp(database.ctx);
+  return listen(app);
+});
+
+const rowsOf = (count: number, first = 1) =>
+  Array.from({ length: count }, (_, index) => ({
+    id: first + index,
+    tranid: `INV-${first + index}`,
+    status: index % 2 === 0 ? 'open' : 'paid',
+    total: String(index),
+  }));
+const ids = (count: number, first = 1) => rowsOf(count, first).map(({ id }) => String(id));
+
+/** Answers instead of the service while it returns true. */
+type Interfere = (path: string, res: ServerResponse) => boolean;
+
+/** A gateway in front of the service, which records what passes it. */
+async function openGateway() {
+  const seen: { readonly path: string; readonly status: number }[] = [];
+  let interfere: Interfere = () => false;
+  const gateway = createServer(async (req, res) => {
+    const path = req.url ?? '';
+    res.on('close', () => seen.push({ path, status: res.statusCode }));
+    if (interfere(path, res)) return;
+    const answer: Awaited<ReturnType<Server['send']>> = await server.send({
+      method: 'GET',
+      path,
+      headers: Object.fromEntries(
+        Object.entries(req.headers).filter(
+          (entry): entry is [string, string] =>
+            typeof entry[1] === 'string' && !['host', 'connection', 'accept-encoding'].includes(entry[0]),
+        ),
+      ),
+    });
+    res.writeHead(answer.status, answer.headers).end(answer.text);
+  });
+  const port = await listenLocally(gateway);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    seen,
+    interfere: (next: Interfere) => {
+      interfere = next;
+    },
+    stop: () => gateway.close().closeAllConnections(),
+  };
+}
+
+let gateway: Awaited<ReturnType<typeof openGateway>>;
+let organization: Awaited<ReturnType<typeof openOrganization>>;
+let options: ClientOptions;
+
+beforeEach(async () => {
+  gateway = await openGateway();
+  organization = await openOrganization(database.ctx, app, { rows: rowsOf(30) });
+  const { secret } = await organization.key();
+  options = { baseUrl: gateway.url, key: secret };
+});
+afterEach(() => gateway.stop());
+
+async function invoices(more: Partial<ClientOptions> = {}) {
+  const { invoices: found } = await connect({ ...options, ...more });
+  if (found === undefined) throw new Error('no invoices');
+  return found;
+}
+
+const idsOf = async (records: AsyncIterable<{ readonly id: string }>) => {
+  const found: string[] = [];
+  for await (const { id } of records) found.push(id);
+  return found;
+};
+
+/** What a sync does that deletes one record and creates another. */
+async function syncOnce() {
+  await organization.sql("update $t set generation = 2, f_status = 'void' where id = 30");
+  await organization.sql(
+    "insert into $t (id, generation, content_hash, f_tranid) values (31, 2, '\\x00', 'INV-31')",
+  );
+  await bumpGeneration(database.ctx, organization.organizationId, 31);
+  await isVisible('2');
+}
+
+/** A process trusts the generation that it knows for a second. */
+const isVisible = (generation: string) =>
+  until(async () => (await organization.get('/v1/invoices')).headers['x-data-generation'] === generation);
+
+it('finds out the tenant and the version with one request each, and asks for nothing twice', async () => {
+  const resource = await invoices();
+  await resource.get('1');
+  await resource.get('1');
+  expect(gateway.seen).toEqual([
+    { path: '/api/platform/v1/whoami', status: 200 },
+    { path: '/api/public', status: 200 },
+    { path: '/api/public/v1/invoices/1', status: 200 },
+    { path: '/api/public/v1/invoices/1', status: 304 },
+  ]);
+});
+
+it('needs the tenant with a record token, and takes one', async () => {
+  await expect(connect({ ...options, key: 'pst_token' })).rejects.toThrow('`tenant`');
+  const tenant = organization.organizationId;
+  const resource = await invoices({ key: async () => String(options.key), tenant });
+  expect((await resource.get('1'))['number']).toBe('INV-1');
+  expect(gateway.seen.map(({ path }) => path)).not.toContain('/api/platform/v1/whoami');
+});
+
+it.each([429, 502, 503, 504])('tries again after %i, as late as Retry-After says', async (status) => {
+  const resource = await invoices();
+  const startedMs = performance.now();
+  let failures = 2;
+  gateway.interfere((path, res) => {
+    if (!path.includes('/v1/invoices') || failures === 0) return false;
+    failures -= 1;
+    res.writeHead(status, { 'retry-after': '1' }).end('<html>busy</html>');
+    return true;
+  });
+  expect((await resource.get('1')).id).toBe('1');
+  expect(performance.now() - startedMs).toBeGreaterThan(1_950);
+});
+
+it('gives up with the error of the last attempt, and at once for errors that stay', async () => {
+  const resource = await invoices({ maxRetries: 1 });
+  gateway.interfere((_path, res) => res.writeHead(503).end('no') !== undefined);
+  await expect(resource.get('1')).rejects.toMatchObject({ name: 'ApiError', status: 503, code: 'UNKNOWN' });
+  gateway.interfere((_path, res) => res.destroy() !== undefined);
+  await expect(resource.get('1')).rejects.toBeInstanceOf(ConnectionError);
+  gateway.interfere((_path, res) => res.writeHead(503, { 'retry-after': '600' }).end() !== undefined);
+  await expect(resource.get('1')).rejects.toBeInstanceOf(ApiError);
+  gateway.interfere(() => false);
+  const before = gateway.seen.length;
+  const refused = resource.list({ statuss: 'open' }).page();
+  await expect(refused).rejects.toMatchObject({
+    ...{ status: 400, code: 'BAD_REQUEST', requestId: expect.any(String) },
+    details: [{ path: 'statuss', code: 'unknown_parameter', message: expect.stringContaining('"status"') }],
+  });
+  await expect(resource.get('99')).rejects.toMatchObject({ status: 404, code: 'NOT_FOUND' });
+  expect(gateway.seen.length).toBe(before + 2);
+});
+
+it('ends an attempt that stays silent, and all of them with the signal', async () => {
+  const resource = await invoices({ timeoutMs: 200, maxRetries: 1 });
+  gateway.interfere((_path, res) => res.write(' ') !== undefined);
+  await expect(resource.get('1')).rejects.toThrow('no answer within 200 ms');
+  const controller = new AbortController();
+  gateway.interfere(() => {
+    controller.abort(new Error('enough'));
+    return true;
+  });
+  await expect(resource.get('1', {}, { signal: controller.signal })).rejects.toThrow('enough');
+});
+
+it.each([
+  ['undefined', { status: undefined }],
+  ['null', { status: null }],
+  ['an empty list', { status: [] }],
+  ['not a number', { total_gt: Number.NaN }],
+])(
+  'refuses a filter that is %s, because leaving it out would widen the result',
+  async (_name, parameters) => {
+    const resource = await invoices();
+    await expect(resource.list(parameters as never).page()).rejects.toBeInstanceOf(TypeError);
+  },
+);
+
+it.each(['', '.', '..', 'changes'])('refuses the id "%s", whose address is another', async (id) => {
+  await expect((await invoices()).get(id)).rejects.toBeInstanceOf(TypeError);
+});
+
+it('gives each record once when a sync commits in the middle of a walk', async () => {
+  const found: string[] = [];
+  for await (const { id } of (await invoices()).list({ pageSize: 10, sort: 'number' })) {
+    found.push(id);
+    if (found.length === 15) await syncOnce();
+  }
+  expect(found.toSorted((one, other) => Number(one) - Number(other))).toEqual(ids(31));
+});
+
+it('makes pages smaller when records are too large for one', async () => {
+  const resource = await invoices();
+  let refused = 0;
+  gateway.interfere((path, res) => {
+    const size = Number(new URL(path, gateway.url).searchParams.get('pageSize'));
+    if (size > 0 ? size <= 12 : !path.includes('status=')) return false;
+    refused += 1;
+    const details = [{ path: 'pageSize', code: 'page_too_large', message: 'too large' }];
+    res.writeHead(400).end(JSON.stringify({ error: { code: 'BAD_REQUEST', message: 'too large', details } }));
+    return true;
+  });
+  const list = resource.list({ status: ['open', 'paid'] });
+  expect(await idsOf(list)).toEqual(ids(30));
+  expect(refused).toBe(1);
+});
+
+it('continues an export behind what it gave, and refuses to when the records have changed', async () => {
+  const resource = await invoices();
+  const full = await idsOf(resource.export({ sort: 'number' }));
+  const cutAfter = (bytes: number): Interfere => {
+    let isCut = false;
+    return (path, res) => {
+      if (isCut || !path.startsWith('/api/public/v1/invoices')) return false;
+      isCut = true;
+      void server.send({ method: 'GET', path, headers: headersOf(res) }).then((answer) => {
+        res.writeHead(200, answer.headers);
+        res.write(answer.text.slice(0, bytes), () => res.destroy());
+      });
+      return true;
+    };
+  };
+  const headersOf = (res: ServerResponse) => ({
+    authorization: String(res.req.headers['authorization']),
+    'x-tenant-id': String(res.req.headers['x-tenant-id']),
+    accept: 'application/x-ndjson',
+  });
+  gateway.interfere(cutAfter(1_000));
+  expect(await idsOf(resource.export({ sort: 'number' }))).toEqual(full);
+  gateway.interfere(cutAfter(1_000));
+  const cut = (async () => {
+    let given = 0;
+    for await (const _ of resource.export({ sort: 'number' })) if (++given === 1) await syncOnce();
+  })();
+  await expect(cut).rejects.toBeInstanceOf(InterruptedError);
+});
+
+/** A copy that a program keeps by the recipe, and where it stored its position. */
+function createCopy() {
+  const records = new Map<string, unknown>();
+  let position: string | undefined;
+  const store: ChangeStore = {
+    load: async () => position,
+    save: async (next) => {
+      position = next;
+    },
+  };
+  return { records, store, lose: () => (position = undefined) };
+}
+
+async function follow(copy: ReturnType<typeof createCopy>, stopAfter = Number.POSITIVE_INFINITY) {
+  let count = 0;
+  for await (const change of (await invoices()).changes({ store: copy.store })) {
+    if (change.op === 'reset') copy.records.clear();
+    else if (change.op === 'delete') copy.records.delete(change.id);
+    else copy.records.set(change.id, change.record);
+    count += 1;
+    if (count === stopAfter) break;
+  }
+  return count;
+}
+
+const readList = async () => {
+  const found = new Map<string, unknown>();
+  for await (const record of (await invoices()).list()) found.set(record.id, record);
+  return found;
+};
+
+it('keeps a copy that equals the list: after a stop, a sync, and a table that was loaded again', async () => {
+  const copy = createCopy();
+  expect(await follow(copy, 7)).toBe(7);
+  expect(await follow(copy)).toBe(31);
+  expect(copy.records).toEqual(await readList());
+  expect(await follow(copy)).toBe(0);
+  await syncOnce();
+  expect(await follow(copy)).toBe(2);
+  expect(copy.records).toEqual(await readList());
+  await loadInvoices(database.ctx, organization.organizationId, rowsOf(20, 12));
+  await isVisible('3');
+  expect(await follow(copy, 3)).toBe(3);
+  expect(await follow(copy)).toBe(21);
+  expect([...copy.records.keys()]).toEqual(ids(20, 12));
+  expect(copy.records).toEqual(await readList());
+  copy.lose();
+  expect(await follow(copy)).toBe(21);
+  expect(copy.records).toEqual(await readList());
+});
