@@ -22,6 +22,9 @@ export const lockName = 'portal.lock.json';
 
 export const hashDescription = (text: string): string => createHash('sha256').update(text).digest('hex');
 
+const isClient = ({ version, lang, out, description }: LockedClient): boolean =>
+  languages.includes(lang) && [version, out, description].every((value) => typeof value === 'string');
+
 /** Empty without the file. Throws UsageError when it can't be read. */
 export async function readLock(folder: string): Promise<readonly LockedClient[]> {
   const text = await readFile(path.join(folder, lockName), 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -30,7 +33,7 @@ export async function readLock(folder: string): Promise<readonly LockedClient[]>
   });
   try {
     const { clients } = JSON.parse(text) as { clients: LockedClient[] };
-    if (Array.isArray(clients)) return clients;
+    if (clients.every(isClient)) return clients;
   } catch {}
   throw new UsageError(`${lockName} is damaged: delete it, and pull again.`);
 }

@@ -34,7 +34,8 @@ export async function pull(transport: Transport, options: PullOptions, print: Pr
     lang === 'ts' ? { [`${version}.ts`]: writeTypescript(model, integers) } : await writePython(model);
   await mkdir(path.resolve(folder, out), { recursive: true });
   for (const [name, content] of Object.entries(files)) {
-    await writeFile(path.resolve(folder, out, name), content);
+    // A file that only has to exist keeps what is in it.
+    await writeFile(path.resolve(folder, out, name), content, { flag: content === '' ? 'a' : 'w' });
     print(`Wrote ${path.posix.join(out, name)}`);
   }
   const description = hashDescription(text);
