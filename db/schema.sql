@@ -1902,6 +1902,36 @@ create policy owner_sees_all on users for all to portal_owner using (true);
 grant select on users to portal_service;
 grant update (name) on users to portal_service;
 
+-- Addresses at which spreadsheets read a view as CSV, without any other credential. Such a read has what rights its creator has then: created_by, and the API key if one was used. rows: the conditions of a row scope, all of which must hold. token_hash: SHA-256 of the token in the address.
+create table view_links (
+  id uuid not null,
+  organization_id uuid not null,
+  view_id uuid not null,
+  name text not null,
+  token_hash bytea not null,
+  rows jsonb not null,
+  created_by uuid not null,
+  api_key_id uuid,
+  created_at timestamp with time zone default clock_timestamp() not null,
+  expires_at timestamp with time zone not null,
+  last_used_at timestamp with time zone,
+  uses bigint default 0 not null,
+  constraint view_links_pkey PRIMARY KEY (id),
+  constraint view_link_token_is_unique UNIQUE (token_hash),
+  constraint view_links_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
+  constraint view_links_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  constraint view_links_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
+  constraint view_links_organization_id_view_id_fkey FOREIGN KEY (organization_id, view_id) REFERENCES views(organization_id, id) ON DELETE CASCADE
+);
+CREATE INDEX view_links_api_key_id_idx ON view_links USING btree (api_key_id) WHERE api_key_id IS NOT NULL;
+CREATE INDEX view_links_expires_at_idx ON view_links USING btree (expires_at);
+CREATE INDEX view_links_organization_id_view_id_created_at_id_idx ON view_links USING btree (organization_id, view_id, created_at, id);
+alter table view_links enable row level security;
+alter table view_links force row level security;
+create policy own_organization on view_links for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
+create policy owner_sees_all on view_links for all to portal_owner using (true);
+grant delete, insert, select, update on view_links to portal_service;
+
 -- Saved views. One whose owner left has no owner; one whose team was deleted becomes private.
 create table views (
   id uuid not null,
@@ -2061,6 +2091,7 @@ grant delete, insert, select, update on webhook_positions to portal_service;
 
 -- add_api_key_usage(counted jsonb) returns void  [security definer]
 -- add_portal_usage(counted jsonb) returns void  [security definer]
+-- add_view_link_uses(counted jsonb) returns void  [security definer]
 -- adopt_older_work() returns void  [security definer]
 -- all_organizations() returns uuid  [security definer]
 -- claim_agent_checks(most integer, lease interval) returns record  [security definer]
@@ -2099,6 +2130,7 @@ grant delete, insert, select, update on webhook_positions to portal_service;
 -- find_subscription_link(hash bytea) returns uuid  [security definer]
 -- find_token_key(wanted uuid, mark bytea, minted_by uuid, wanted_subject text) returns record  [security definer]
 -- find_token_signing_key(wanted uuid) returns record  [security definer]
+-- find_view_link(hash bytea) returns uuid  [security definer]
 -- hold_published_schema() returns trigger
 -- invited(wanted_email text) returns bool  [security definer]
 -- last_failover() returns record  [security definer]

@@ -5,6 +5,7 @@ import type { Ctx, ReadEngine, ReadingCtx } from './core/ctx.ts';
 import { startRecurring } from './core/work/recurring.ts';
 import { startSandboxWork } from './gateways/payments/sandbox/deliver-events.ts';
 import { sessionCookies } from './http/cookies.ts';
+import { createCsvLinks, type Links, linksBase } from './http/csv-link.ts';
 import { adoptMessageClasses, type MessageClasses } from './http/driver/message-classes.ts';
 import { errorHandler, notFoundHandler } from './http/errors.ts';
 import type { StreamOptions } from './http/event-stream.ts';
@@ -54,6 +55,7 @@ import { startWriteBackAlerts } from './platform/pay/write-back/alerts.ts';
 import { startWriteBack } from './platform/pay/write-back/worker.ts';
 import { startSubscriptions } from './platform/subscriptions/runner.ts';
 import { readLinkState, resubscribe, unsubscribe } from './platform/subscriptions/unsubscribe.ts';
+import { findLink } from './platform/view-links/open-link.ts';
 import { startWebhooks } from './platform/webhooks/deliver.ts';
 import {
   createPortal,
@@ -124,18 +126,30 @@ function lazyDocs(assets: PageAssets): RequestHandler {
   };
 }
 
-/** The pages behind links in mails, those on which people sign in, and the one on which the sandbox is paid. */
+type Pages = {
+  readonly demo: Demo | undefined;
+  readonly codeMails: SendCodeMail;
+  readonly portal: PortalHandlers;
+  readonly usage: UsageCounter;
+};
+
+/**
+ * The pages behind links in mails, those on which people sign in, the one on which the sandbox is paid, and the
+ * files behind links to views.
+ */
 function mountSmallPages(
   app: Express,
-  ctx: Ctx,
+  ctx: ReadingCtx,
   failures: FailureLimit,
   assets: PageAssets,
-  { demo, codeMails, portal }: { demo: Demo | undefined; codeMails: SendCodeMail; portal: PortalHandlers },
+  { demo, codeMails, portal, usage }: Pages,
 ): void {
   const { smallPage: files } = assets;
   app.get('/invitations/accept', createInvitationPage(assets));
   const links = { find: readLinkState, unsubscribe, resubscribe };
   app.use('/unsubscribe', createUnsubscribePages(ctx, failures, links, files));
+  const toViews: Links = { find: findLink, onRead: ({ id }) => usage.record({ linkId: id }, 200) };
+  app.use(linksBase, createCsvLinks(ctx, failures, toViews, files));
   app.use('/pay/sandbox', createSandboxPayPages(ctx, failures, assets));
   app.use('/portal/:slug', portal.bySlug);
   app.use(
@@ -228,7 +242,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   app.use('/assets', assets.handler);
   app.get(`${platformBase}/openapi/preview`, pages.platform);
   const demo = options.demoOwner && createDemo(ctx, options.demoOwner, isPortalOn(ctx));
-  mountSmallPages(app, ctx, failures, assets, { demo, codeMails, portal });
+  mountSmallPages(app, ctx, failures, assets, { demo, codeMails, portal, usage });
   mountConsole(app, ctx, failures, assets, { consoleFolder: options.consoleFolder, demo });
   app.use(platformBase, platformRouter(ctx, verify, failures, options.streams ?? {}));
   app.get(metadataPaths, serveResourceMetadata(ctx));

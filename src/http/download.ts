@@ -1,12 +1,13 @@
 // Sends an operation's complete result as a file. A failure before the first byte is an ordinary error
 // response; after it, the connection is broken off, so that a file that ends cleanly is complete.
 import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import type { Request, Response } from 'express';
 import type { CallerCtx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
 import { safeFileName } from '../core/text/file-name.ts';
 import { notPagedMessage } from '../db/page.ts';
-import { downloadTypes, type Route } from './route/route.ts';
+import { type DownloadFile, downloadTypes, type Route } from './route/route.ts';
 
 function assertNotPaged(query: Request['query']): void {
   const details = ['page', 'pageSize']
@@ -63,11 +64,18 @@ async function skip(
   })();
 }
 
+/** How a file is sent. `open` gets a signal that is aborted when nothing more is read. */
+type Sending = {
+  readonly contentType: string;
+  /** Whether it is compressed by gzip. */
+  readonly isPacked?: boolean;
+  open(left: AbortSignal): Promise<DownloadFile>;
+};
+
 /**
  * Resolves when everything is sent or the client has gone; HEAD gets the headers alone, and nothing more is
  * read for it. `input` is already authorized and parsed. Throws 400 for `page` and `pageSize`, which a file
- * doesn't have, 400 and 412 for a part that it doesn't have, and what the operation throws before or after
- * the first byte.
+ * doesn't have, and as `sendFile` does.
  */
 export async function sendDownload(
   route: Route,
@@ -80,6 +88,30 @@ export async function sendDownload(
   if (download === undefined) throw new Error(`${route.id} has no download`);
   const form = download.forms.find((each) => downloadTypes[each] === type) ?? download.forms[0];
   assertNotPaged(req.query);
+  await sendFile(req, res, {
+    contentType: form === 'csv' ? `${type}; charset=utf-8; header=present` : type,
+    open: (left) => download.open(ctx, input, form, left),
+  });
+}
+
+function setHeaders(
+  res: Response,
+  { fileName, headers, tag }: DownloadFile,
+  { contentType, isPacked }: Sending,
+) {
+  res.attachment(safeFileName(fileName));
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  res.setHeader('Content-Type', contentType);
+  res.setHeader('Cache-Control', 'no-store');
+  if (isPacked === true) res.setHeader('Content-Encoding', 'gzip');
+  if (tag !== undefined) res.setHeader('ETag', tag);
+}
+
+/**
+ * Resolves as `sendDownload` does. Throws 400 and 412 for a part that the file doesn't have, and what `open`
+ * throws before or after the first byte.
+ */
+export async function sendFile(req: Request, res: Response, sending: Sending): Promise<void> {
   let isGone = false;
   const unread = new AbortController();
   const leave = (): void => {
@@ -90,14 +122,10 @@ export async function sendDownload(
   if (res.closed) leave();
   let failure: unknown;
   try {
-    const { fileName, headers, bytes, aborted, tag } = await download.open(ctx, input, form, unread.signal);
-    const known = countKnown(req, tag);
-    const rest = req.method === 'HEAD' ? undefined : await skip(bytes, known, aborted);
-    res.attachment(safeFileName(fileName));
-    for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-    res.setHeader('Content-Type', form === 'csv' ? `${type}; charset=utf-8; header=present` : type);
-    res.setHeader('Cache-Control', 'no-store');
-    if (tag !== undefined) res.setHeader('ETag', tag);
+    const file = await sending.open(unread.signal);
+    const known = countKnown(req, file.tag);
+    const rest = req.method === 'HEAD' ? undefined : await skip(file.bytes, known, file.aborted);
+    setHeaders(res, file, sending);
     if (rest === undefined) {
       unread.abort();
       return void res.end();
@@ -110,9 +138,14 @@ export async function sendDownload(
         throw error;
       }
     };
-    await pipeline(observed, res, { signal: aborted }).catch((error: unknown) => {
+    const options = { signal: file.aborted };
+    const sent =
+      sending.isPacked === true
+        ? pipeline(observed, createGzip({ level: gzipLevel }), res, options)
+        : pipeline(observed, res, options);
+    await sent.catch((error: unknown) => {
       // The reason is already logged.
-      if (!aborted.aborted) throw error;
+      if (!file.aborted.aborted) throw error;
       failure = undefined;
     });
   } catch (error) {
@@ -122,3 +155,5 @@ export async function sendDownload(
     if (failure !== undefined || !isGone) throw failure ?? error;
   }
 }
+/** As exports of the public interface. */
+const gzipLevel = 4;

@@ -18,6 +18,7 @@ const prefixes: readonly (readonly [string, ServedRoute])[] = [
   ['/client.tgz', { route: '/client.tgz', kind: 'page' }],
   ['/assets/', { route: '/assets/*', kind: 'page' }],
   ['/unsubscribe', { route: '/unsubscribe', kind: 'page' }],
+  ['/links/', { route: '/links/*', kind: 'export' }],
   ['/.well-known/', { route: '/.well-known/*', kind: 'other' }],
 ];
 const unknownServed: ServedRoute = { route: '*', kind: 'other' };

@@ -93,6 +93,8 @@ const sentences = {
     'view.create': 'created the view{ }',
     'view.update': 'changed the view{ }',
     'view.delete': 'deleted the view{ }',
+    'view-link.create': 'created a link to a view',
+    'view-link.revoke': 'revoked a link to a view',
     'subscription.create': 'created a subscription',
     'subscription.update': 'changed a subscription',
     'subscription.delete': 'deleted a subscription',

@@ -39,6 +39,7 @@ import { permissionRoutes, roleRoutes } from './roles/roles.routes.ts';
 import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
 import { teamRoutes } from './teams/teams.routes.ts';
+import { viewLinkRoutes } from './view-links/view-links.routes.ts';
 import { viewRoutes } from './views/views.routes.ts';
 import { webhookRoutes } from './webhooks/webhooks.routes.ts';
 import { whoamiRoutes } from './whoami/whoami.routes.ts';
@@ -145,7 +146,7 @@ const groups: Readonly<Record<RouteGroup, string>> = {
   Webhooks: 'Events that are sent to other systems',
   Teams: 'Teams and their members',
   Domains: 'Hostnames of an organization and their verification',
-  Views: 'Saved views and e-mail subscriptions',
+  Views: 'Saved views, links to them and e-mail subscriptions',
   'Portal Config': 'Field mappings, sidebar, pages and templates',
   Agents: 'AI agents and conversations',
   Pay: 'Payments and payouts',
@@ -167,6 +168,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...queryRoutes,
   ...syncRoutes,
   ...viewRoutes,
+  ...viewLinkRoutes,
   ...subscriptionRoutes,
   ...apiKeyRoutes,
   ...tokenRoutes,

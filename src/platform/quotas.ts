@@ -15,6 +15,7 @@ const countedRows: Readonly<Record<QuotaKind, string>> = {
   syncs: 'sync_configs where true',
   queries: 'erp_queries where true',
   views: 'views where true',
+  viewLinks: 'view_links where expires_at > clock_timestamp()',
   subscriptions: 'subscriptions where true',
   apiKeys: 'api_keys where revoked_at is null',
   webhooks: 'webhook_endpoints where true',

@@ -58,8 +58,8 @@ export {
   SummarizeOutput,
 } from './tools/tool-inputs.ts';
 export { createVersionTools, type VersionTool } from './tools/version-tools.ts';
-export { readAvailable } from './version/available.ts';
-export { type Available, bindDocument, boundSource, toSource } from './version/bind.ts';
+export { readAvailable, readAvailableType } from './version/available.ts';
+export { type Available, bindDocument, boundSource, choosePlainColumn, toSource } from './version/bind.ts';
 export { compareVersions, type VersionChange } from './version/compare.ts';
 export type { DefinitionProblem } from './version/definition-problems.ts';
 export { fittingTypes } from './version/fitting-types.ts';

@@ -1,6 +1,7 @@
 // The ways by which records leave the management interface: what people without `unmasked:read`, and without
 // `record:read`, see there. The service is loaded once more with this module for each of them that is
 // switched off: see switch-off.ts.
+import supertest from 'supertest';
 import { expect } from 'vitest';
 import { createApp } from '../../src/app.ts';
 import { startSubscriptions } from '../../src/platform/subscriptions/runner.ts';
@@ -203,6 +204,21 @@ export const platformChecks = {
         await tx('roles').where({ id: roleId }).update({ permissions: rights });
       });
     expect(await deliver(fixture, {}, readerApi(fixture.invoices.app, secret), lose)).toBe('failed');
+  },
+  'link of someone who lost record:read': async (fixture) => {
+    const { app, ctx, organization } = fixture.invoices;
+    const { id, secret } = await fixture.makePerson(ctx, organization.id, ['view:read', 'record:read']);
+    const { body } = await createApi(app, secret)('post', `/views/${fixture.viewId}/links`, {});
+    const { pathname } = new URL(body.url);
+    const read = () => supertest(createApp(ctx)).get(pathname);
+    expectMasked((await read().expect(200)).text);
+    await fixture.invoices.as(async (tx) => {
+      const { role_id: roleId } = await tx('memberships').where({ user_id: id }).first('role_id');
+      await tx('roles')
+        .where({ id: roleId })
+        .update({ permissions: ['view:read'] });
+    });
+    expect((await read()).status).toBe(404);
   },
   'preview of a record': async (fixture) =>
     expectMasked((await preview(await createPerson(fixture, 'editor'), fixture, aRecord)).body.html),

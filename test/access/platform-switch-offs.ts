@@ -140,4 +140,13 @@ export const platformSwitchOffs: readonly PlatformSwitchOff[] = [
     "(original) => (role) => [...original(role), 'record:read']",
     'mail of someone who lost record:read',
   ),
+  off(
+    'platform/view-links/open-link.ts',
+    'findRights',
+    `(original) => async (...given) => {
+      const rights = await original(...given);
+      return rights && { ...rights, permissions: new Set([...rights.permissions, 'record:read']) };
+    }`,
+    'link of someone who lost record:read',
+  ),
 ];

@@ -4,6 +4,7 @@ import { discoverySurface } from './discovery.ts';
 import { expansionSurfaces } from './expansions.ts';
 import { createFollower } from './feed.ts';
 import type { Fixture } from './fixture.ts';
+import { linkSurface } from './links.ts';
 import { type Access, type Layer, readability } from './model.ts';
 import { type Case, computeExpected, createOracle, type Oracle, type Reader } from './oracle.ts';
 import { plainQuery, randomQuery } from './queries.ts';
@@ -20,6 +21,7 @@ export const surfaces: readonly Surface[] = [
   aggregateSurface,
   ...summarySurfaces,
   ...expansionSurfaces,
+  linkSurface,
 ];
 /** Reported like a surface; its cases are the histories. */
 const feedName = 'change feed';

@@ -5,6 +5,7 @@ import { until } from '../setup/until.ts';
 import { callAggregate } from './aggregates.ts';
 import type { Answer } from './call.ts';
 import { expandedReads } from './expansions.ts';
+import { createLink } from './links.ts';
 import { listConditions, readability } from './model.ts';
 import type { Case, Oracle, Reader } from './oracle.ts';
 import { plainQuery } from './queries.ts';
@@ -40,6 +41,8 @@ async function createAsks(one: Case): Promise<Ask[]> {
     () => callTool(one, 'describe', target),
     () => callAggregate(one, {}),
   ];
+  const link = await createLink(one);
+  const links: Ask[] = link === undefined ? [] : [() => oracle.service.call({ path: link.path })];
   const hasSummary = endpoint.aggregates.length + endpoint.groups.length > 0;
   const summaries = !hasSummary
     ? []
@@ -51,7 +54,14 @@ async function createAsks(one: Case): Promise<Ask[]> {
         get(`${path}/summary`, { accept: 'application/x-ndjson' }),
         () => callTool(one, 'aggregate', target),
       ];
-  return [...(await Promise.all(tagged)), ...paths.map((at) => get(at)), ...exports, ...tools, ...summaries];
+  return [
+    ...(await Promise.all(tagged)),
+    ...paths.map((at) => get(at)),
+    ...exports,
+    ...tools,
+    ...links,
+    ...summaries,
+  ];
 }
 
 /**

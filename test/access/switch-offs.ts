@@ -55,7 +55,7 @@ const rows: readonly SwitchOff[] = [
     surfaces: [
       ...['list', 'record', 'export as JSON lines', 'export as CSV', 'change feed', 'summary', 'expand'],
       ...['describe of /mcp', 'query of /mcp', 'get of /mcp', 'aggregate of /mcp', 'expand of /mcp'],
-      ...['aggregate', 'discovery', 'HEAD', 'change stream', 'webhooks'],
+      ...['aggregate', 'discovery', 'HEAD', 'change stream', 'webhooks', 'link to a view'],
     ],
   },
   { ...rowScope, what: 'the row scope of answers in pieces', surfaces: ['list', 'change feed'], large: true },
@@ -381,6 +381,7 @@ const stale: readonly SwitchOff[] = [
   unchecked('a list', 'src/public/read/result/list.ts', 'assertScopesFresh'),
   unchecked('a record', 'src/public/read/result/rows.ts', 'assertScopesFresh'),
   unchecked('an export', 'src/public/export/serve-export.ts', 'assertScopeFresh'),
+  unchecked('a file of a view', 'src/public/records/records-file.ts', 'assertScopeFresh'),
   unchecked('a summary', 'src/public/read/result/summary.ts', 'assertScopeFresh'),
   {
     what: 'related records of a stale field',
@@ -391,4 +392,18 @@ const stale: readonly SwitchOff[] = [
   },
 ];
 
-export const switchOffs: readonly SwitchOff[] = [...rows, ...keys, ...fields, ...scopes, ...stale];
+const ofLinks = {
+  surfaces: ['link to a view'],
+  file: 'src/platform/view-links/open-link.ts',
+  replaces: 'toRights',
+};
+const links: readonly SwitchOff[] = [
+  { ...ofLinks, what: 'the rows of a link', instead: '() => () => allRows({ unmasked: false })' },
+  {
+    ...ofLinks,
+    what: 'the masks of a link',
+    instead: '(original) => (link) => ({ ...original(link), unmasked: true })',
+  },
+];
+
+export const switchOffs: readonly SwitchOff[] = [...links, ...rows, ...keys, ...fields, ...scopes, ...stale];

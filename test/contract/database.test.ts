@@ -151,6 +151,13 @@ function rowsFor(user_id: string, api_key_id: string, role_id: string): [table: 
       },
     ],
     [
+      'view_links',
+      {
+        ...{ id, view_id: view, name: 'x', token_hash: hash, rows: '[]', created_by: user_id },
+        expires_at: now,
+      },
+    ],
+    [
       'subscriptions',
       {
         ...{ id: subscription, view_id: view, owner_id: user_id },
@@ -257,6 +264,7 @@ describe('roles', () => {
 const definers = [
   'add_api_key_usage',
   'add_portal_usage',
+  'add_view_link_uses',
   'adopt_older_work',
   'all_organizations',
   'claim_agent_checks',
@@ -289,6 +297,7 @@ const definers = [
   'find_subscription_link',
   'find_token_key',
   'find_token_signing_key',
+  'find_view_link',
   'invited',
   'last_failover',
   'link_identity',

@@ -81,6 +81,7 @@ async function makeObjects({ id, api, owner: { id: ownerId } }: Awaited<ReturnTy
   const seen = { ...invoices, columns: ['tranid'], visibility: 'organization' };
   const view = await insert('views', { ...seen, owner_id: ownerId, name: 'Own' });
   const mailed = { schedule: '0 7 * * *', recipients: ['own@example.test'] };
+  const link = await made(`/views/${view}/links`, {});
   const subscription = await made('/subscriptions', { viewId: view, ...mailed });
   const live = { status: 'published', bindings: '{}', openapi: '{}', published_at: new Date() };
   await insert('api_schemas', { ...live, version: 'v999', created_by: ownerId });
@@ -90,7 +91,7 @@ async function makeObjects({ id, api, owner: { id: ownerId } }: Awaited<ReturnTy
   const message = { conversation_id: conversation, role: 'user', content: 'Own words', status: 'complete' };
   await insert('conversation_messages', message);
   return {
-    ...{ key, schema, config, view, subscription, agent, conversation, team, member },
+    ...{ key, schema, config, view, link, subscription, agent, conversation, team, member },
     page: await made('/portal/pages', { slug: 'page', title: 'Page' }),
     template: await made('/portal/templates', { key: 'key', kind: 'document', body: 'Own words' }),
     role: await made(`/organizations/${id}/roles`, { name: 'Clerk', permissions: [] }),
@@ -131,6 +132,8 @@ const requestsFor = (own: string, ids: Side['ids']): [Method, string, object?][]
   ['get', `/views/${ids.view}`],
   ['get', `/views/${ids.view}/records`],
   ['get', `/views/${ids.view}/rows`],
+  ['get', `/views/${ids.view}/links`],
+  ['delete', `/views/${ids.view}/links/${ids.link}`],
   ['patch', `/views/${ids.view}`, { name: 'taken over' }],
   ['delete', `/views/${ids.view}`],
   ['get', `/agents/${ids.agent}`],

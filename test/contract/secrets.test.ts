@@ -210,6 +210,24 @@ describe('secrets', () => {
     }
   });
 
+  it('of links to views are in one address each, and never in a replay', async () => {
+    const view = await good('post', '/views', {
+      name: 'Customers',
+      recordType: 'customer',
+      columns: ['email'],
+    });
+    const once = { 'idempotency-key': 'link' };
+    const path = `/views/${view.id}/links`;
+    const { id, url } = await good('post', path, {}, once);
+    expect((await good('post', path, {}, once)).url).toBeNull();
+    const { pathname } = new URL(url);
+    secrets.set(pathname.slice('/links/'.length, -'.csv'.length), 1);
+    await good('get', path);
+    for (const end of ['', '?raw=no', '/more']) await ask('link', `${pathname}${end}`, {});
+    await good('delete', `${path}/${id}`);
+    await ask('revoked', pathname, { accept: 'text/html' });
+  });
+
   it('of payment providers are never returned, whether they work or not', async () => {
     const invoices = {
       recordType: 'customer',

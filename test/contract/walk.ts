@@ -263,7 +263,7 @@ export const authorizedCaller = (route: Route, site: Site): Credential =>
   route.permission === 'signed-in' || route.permission === 'organization:create' ? site.session : site.key;
 
 export const isWrite = (route: Route): boolean =>
-  route.method !== 'GET' && !route.permission.endsWith(':read');
+  route.method !== 'GET' && (route.writes === true || !route.permission.endsWith(':read'));
 
 const describeMissingBuilder = (route: Route): string =>
   `${route.id} (${route.method} ${route.path}) has no builder: add \`${route.id}: { build: async (fixture) => ({ ${[

@@ -17,6 +17,7 @@ const makes: Readonly<Record<string, QuotaKind>> = {
   createSyncConfig: 'syncs',
   createErpQuery: 'queries',
   createView: 'views',
+  createViewLink: 'viewLinks',
   createSubscription: 'subscriptions',
   createApiKey: 'apiKeys',
   createWebhook: 'webhooks',

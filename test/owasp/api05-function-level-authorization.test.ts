@@ -35,9 +35,10 @@ const ask = async (
   return { status: response.status, text: await response.text() };
 };
 
-const findRefusal = ({ permission, method }: Route): string | undefined => {
+const findRefusal = ({ permission, method, writes }: Route): string | undefined => {
   if (permission === 'any' || permission === 'authenticated') return undefined;
   if (permission === 'signed-in') return method === 'GET' ? undefined : 'This token is read-only';
+  if (writes === true) return 'This credential can only read';
   return isReadPermission(permission) ? undefined : `Missing required permission: ${permission}`;
 };
 

@@ -9,6 +9,7 @@ export const defaultQuotas = {
   syncs: 500,
   queries: 200,
   views: 5_000,
+  viewLinks: 5_000,
   subscriptions: 1_000,
   apiKeys: 1_000,
   webhooks: 1_000,

@@ -22,8 +22,8 @@ export function assertReadsRecords({ principal }: Pick<RequestCtx, 'principal'>)
 }
 
 /** What to do for a caller whose credential can only read. */
-function adviceFor({ caller: { readOnly, credential } }: CallerCtx, permission: Permission): ErrorDetail[] {
-  if (!readOnly || isReadPermission(permission)) return [];
+function adviceFor({ caller: { readOnly, credential } }: CallerCtx, isWrite: boolean): ErrorDetail[] {
+  if (!readOnly || !isWrite) return [];
   const message =
     credential.kind === 'api-key'
       ? 'This key can only read. Create one that can write: POST /api-keys with {"name": "…", "scopes": {"permissions": ["write"]}}'
@@ -35,6 +35,7 @@ export const forbiddenText = {
   noOrganization: 'You belong to no organization',
   restrictedKey:
     'A key for the public interface may only call GET /whoami and mint and revoke its own tokens on the management interface',
+  readOnly: 'This credential can only read',
   apiKey: 'Only a signed-in person may call this operation, not an API key',
 } as const;
 const forbidden = (message: string, code: string, reason: string): AppError =>
@@ -98,7 +99,9 @@ export function authorize(route: Route, ctx: CallerCtx, params?: unknown): void 
   if (route.permission === 'authenticated') return;
   const permission = route.permission as Permission;
   if (principal === undefined || !principal.permissions.has(permission))
-    throw missingPermission(permission, adviceFor(ctx, permission));
+    throw missingPermission(permission, adviceFor(ctx, !isReadPermission(permission)));
+  if (route.writes === true && ctx.caller.readOnly)
+    throw new AppError('FORBIDDEN', forbiddenText.readOnly, { details: adviceFor(ctx, true) });
   if (route.readsRecords === true) assertReadsRecords({ principal });
 }
 

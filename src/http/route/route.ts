@@ -35,6 +35,8 @@ export type OperationDetails = {
   readonly responseExample?: unknown;
   /** It reads synced records for the caller, who therefore also needs `record:read`. */
   readonly readsRecords?: true;
+  /** It writes although its permission is one to read: refused for credentials that can only read. */
+  readonly writes?: true;
   /** Its response may show values of records, depending on the request. */
   readonly showsRecords?: true;
   /** An API key may call it for itself, as the path's `id`, whatever its scopes. */

@@ -9,7 +9,7 @@ const scopeList = (item: z.ZodType<string>, max = 100) =>
     .refine((list) => new Set(list).size === list.length, 'must not repeat an entry');
 const resourceName = 'must be a resource name';
 const resourcePattern = '[a-z][a-z0-9-]{0,62}';
-const ScopeValue = z.union(
+export const ScopeValue = z.union(
   [z.string().max(200), z.number(), z.boolean()],
   'must be a string, a number or a boolean',
 );

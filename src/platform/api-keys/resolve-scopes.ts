@@ -284,8 +284,13 @@ function reportUnscopable(
     report(`rows.${name}`, 'not_scopable', 'No version has all of these fields as scopable ones');
 }
 
-/** The texts of the values, as the column writes them. */
-function readValues(condition: Condition, type: Source['type'], at: string, report: Report): string[] {
+/** The texts of the values, as the column writes them; a type of null takes any. Reports those that don't fit. */
+export function readValues(
+  condition: Condition,
+  type: Source['type'],
+  at: string,
+  report: (path: string, code: string, message: string) => void,
+): string[] {
   return listValues(condition).map((value, index) => {
     const place = condition.in === undefined ? `${at}.eq` : `${at}.in[${index}]`;
     if (type === null) return String(value);

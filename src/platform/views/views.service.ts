@@ -1,6 +1,6 @@
 // Saved views: who may change one, which fields and filters are valid, and reading the records.
 // views.store.ts decides who may see one.
-import type { RequestCtx } from '../../core/ctx.ts';
+import type { ReadingCtx, RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { AppError, type ErrorDetail, invalid, notFound, orNotFound } from '../../core/errors.ts';
 import { createId } from '../../core/id.ts';
 import { parseExact } from '../../core/text/exact-json.ts';
@@ -12,6 +12,7 @@ import type { DownloadFile } from '../../http/route/route.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   allRows,
+  type CallerRights,
   type FileForm,
   getRecordReader,
   type QueryProblem,
@@ -70,7 +71,8 @@ export const toViewProblem = ({ path, code, message }: QueryProblem): ErrorDetai
 export const findViewForCaller = (tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow | undefined> =>
   store.findVisibleView(tx, ctx.organizationId, toViewer(ctx), id);
 
-async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
+/** Throws 404 for a view that the caller may not see. */
+export async function getVisibleView(tx: Tx, ctx: RequestCtx, id: string): Promise<store.ViewRow> {
   return orNotFound(await findViewForCaller(tx, ctx, id), 'View');
 }
 
@@ -149,7 +151,7 @@ async function readBack(tx: Tx, ctx: RequestCtx, id: string): Promise<View> {
 const toJson = (summary: store.ViewRow['summary']) => (summary === null ? null : JSON.stringify(summary));
 
 /** More people can read the audit log than a private or team view: for those it names only changed fields. */
-const forAudit = (
+export const forAudit = (
   view: Pick<store.ViewRow, 'visibility' | 'record_type'>,
   change: object,
 ): Record<string, unknown> =>
@@ -245,11 +247,7 @@ type ViewRead = { readonly masked: boolean };
 const toRights = ({ principal }: RequestCtx, { masked }: ViewRead) =>
   allRows({ unmasked: principal.reads.unmasked && !masked });
 
-/**
- * A file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not
- * work are named in the header `X-View-Problems`. Throws 404 for a view that the caller may not see. `left`
- * is aborted when the client disconnects.
- */
+/** As `openFileOfView`, for the caller. Throws 404 for a view that they may not see. */
 export async function openViewFile(
   ctx: RequestCtx,
   id: string,
@@ -258,18 +256,32 @@ export async function openViewFile(
   left: AbortSignal,
 ): Promise<DownloadFile> {
   const view = await inTransaction(ctx, (tx) => getVisibleView(tx, ctx, id));
+  return openFileOfView(ctx, view, toRights(ctx, read), form, left);
+}
+
+/**
+ * A file has no place for problems: throws 422 when a filter does not work; columns and sorts that do not
+ * work are named in the header `X-View-Problems`. `left` is aborted when the client disconnects.
+ */
+export async function openFileOfView(
+  ctx: ReadingCtx & TenantCtx,
+  view: store.ViewRow,
+  rights: CallerRights,
+  form: FileForm,
+  left: AbortSignal,
+): Promise<DownloadFile> {
   const { bytes, aborted, tag, total, problems, heldBack, syncedAt } = await getRecordReader(ctx).file(
     ctx,
     toRecordQuery(view),
     form,
     left,
-    toRights(ctx, read),
+    rights,
   );
   if (heldBack)
     throw invalid('A filter of the view does not work at the moment', problems.map(toViewProblem));
   const missing = problems.map((problem) => `${toViewProblem(problem).path} ${problem.code}`).join(', ');
   return {
-    fileName: `${view.name}.${form}`,
+    fileName: `${view.name}.${form === 'xlsx' ? 'xlsx' : 'csv'}`,
     headers: {
       'X-Total-Count': String(total),
       ...(syncedAt !== null && { 'X-Data-Synced-At': syncedAt }),

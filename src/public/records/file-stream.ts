@@ -1,6 +1,6 @@
 // What every file of records for people has in common: one snapshot, in constant memory, with the queue and
 // limits of the exports of the public interface. CSV begins with a byte order mark, and texts that a
-// spreadsheet would run as a formula get an apostrophe; numbers are never changed.
+// spreadsheet would run as a formula get an apostrophe, except in raw CSV; numbers are never changed.
 import { hash } from 'node:crypto';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { sqlState } from '../../db/pg-errors.ts';
@@ -16,11 +16,12 @@ import type { ReaderOf } from '../read/connection/reader.ts';
 import { repeatWhileReplaced } from '../read/connection/repeat-while-replaced.ts';
 import type { ListPlan } from '../read/plan/plan.ts';
 
-export const createWriter: Parameters<typeof startCopy>[1]['createWriter'] = (columns) =>
-  createCsvWriter(columns, { guardFormulas: true, withMark: true });
+export const writerOf =
+  (form: Exclude<FileForm, 'xlsx'>): Parameters<typeof startCopy>[1]['createWriter'] =>
+  (columns) =>
+    createCsvWriter(columns, { guardFormulas: form === 'csv', withMark: true });
 
-export const fileForms = ['csv', 'xlsx'] as const;
-export type FileForm = (typeof fileForms)[number];
+export type FileForm = 'csv' | 'raw-csv' | 'xlsx';
 
 export type ExportSources = { readonly exports: ExportState; readonly getReader: ReaderOf };
 
@@ -75,7 +76,7 @@ export async function copyRecords(
           ...options,
           write: (table) => copyStatement(table, plan, 'csv'),
           total,
-          createWriter,
+          createWriter: writerOf(form),
         });
   const tag = computeTag(form, plan, snapshot);
   return { total, tag, ...watchedBytes(job, snapshot, rows, onDone) };

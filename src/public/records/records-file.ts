@@ -4,16 +4,17 @@ import type { RowCondition } from '../../core/record-access.ts';
 import { createSheetWriter } from '../export/sheet.ts';
 import { openSnapshot, type SnapshotSource } from '../export/snapshot.ts';
 import { sheetNames, streamWorkbook } from '../export/workbook.ts';
+import { assertScopeFresh } from '../read/result/stale-fields.ts';
 import { readAvailableType } from '../version/available.ts';
 import type { FindLivingMasks } from '../version/living-masks.ts';
 import {
   copyRecords,
-  createWriter,
   type ExportSources,
   type FileBytes,
   type FileForm,
   type FileJob,
   startFile,
+  writerOf,
 } from './file-stream.ts';
 import {
   type BoundQuery,
@@ -46,7 +47,7 @@ const wholeResult = { page: 1, pageSize: 1 };
 
 async function* headerOf({ columns, recordType }: RecordQuery, form: FileForm): AsyncGenerator<Buffer> {
   const names = ['id', ...columns.map(({ name }) => name)].map((name) => ({ name, kind: 'text' as const }));
-  if (form === 'csv') yield createWriter(names).head;
+  if (form !== 'xlsx') yield writerOf(form)(names).head;
   else {
     const [name = recordType] = sheetNames([recordType]);
     const open = async function* () {
@@ -115,6 +116,7 @@ async function startOnce(request: FileRequest, job: FileJob, source: SnapshotSou
   const { plan, ...bound } = bindQuery(query, target, wholeResult);
   const snapshot = await openSnapshot(source, query.recordType, ctx.settings.exports.maxDurationMs, signal);
   try {
+    assertScopeFresh(plan.endpoint, snapshot.freshness);
     const { syncedAt, problems: stale } = freshnessOfQuery(query, snapshot.freshness);
     const problems = [...bound.problems, ...stale];
     if (bound.matchesNothing) {

@@ -1,5 +1,5 @@
 // Counts calls by key, day, version, resource and subject of the token, and those of the portal by visitor, day and
-// record type. A request only increments a number in memory; the counts are written to the database every ten
+// record type, and reads by links to views. A request only increments a number in memory; the counts are written to the database every ten
 // seconds in one statement, and once more at shutdown. Counts of several processes are added up there.
 import type { Ctx } from '../../core/ctx.ts';
 import { startRecurring } from '../../core/work/recurring.ts';
@@ -24,9 +24,13 @@ export type VisitorCall = {
   readonly recordType: string;
 };
 
+/** A read by a link to a view. */
+export type LinkCall = { readonly linkId: string };
+type Call = ApiCall | VisitorCall | LinkCall;
+
 export type UsageCounter = {
   /** Never throws and never blocks. */
-  record(call: ApiCall | VisitorCall, status: number): void;
+  record(call: Call, status: number): void;
   /** Sign-ins of visitors in this process. */
   readonly signIns: Readonly<Counts>;
   /** Writes the counts to the database. Counts that could not be written are kept for the next flush. */
@@ -39,7 +43,7 @@ export type UsageOptions = { readonly flushEveryMs?: number; readonly maxWaiting
 
 type Counts = { succeeded: number; notModified: number; refused: number; failed: number };
 const noCalls: Readonly<Counts> = { succeeded: 0, notModified: 0, refused: 0, failed: 0 };
-type Entry = { readonly call: ApiCall | VisitorCall; readonly day: string } & Counts;
+type Entry = { readonly call: Call; readonly day: string } & Counts;
 
 const flushEveryMs = 10_000;
 /** Rows kept while the database is unavailable; beyond that, new ones are not counted. */
@@ -48,16 +52,19 @@ const maxWaitingRows = 50_000;
 const otherSubjects = 'other';
 const dayMs = 86_400_000;
 
-const isOfVisitor = (call: ApiCall | VisitorCall): call is VisitorCall => 'email' in call;
+const isOfVisitor = (call: Call): call is VisitorCall => 'email' in call;
+const isOfLink = (call: Call): call is LinkCall => 'linkId' in call;
 
-const keyOf = (call: ApiCall | VisitorCall): string =>
-  isOfVisitor(call)
+function keyOf(call: Call): string {
+  if (isOfLink(call)) return call.linkId;
+  return isOfVisitor(call)
     ? `${call.organizationId} ${call.recordType} ${call.email}`
     : `${call.apiKeyId} ${call.version} ${call.resource} ${call.subject ?? ''}`;
+}
 
 /** A call that takes the place of one that has no row of its own; undefined when there is none. */
-function withoutSubject(call: ApiCall | VisitorCall): ApiCall | undefined {
-  if (isOfVisitor(call)) return undefined;
+function withoutSubject(call: Call): ApiCall | undefined {
+  if (isOfVisitor(call) || isOfLink(call)) return undefined;
   const { subject = '' } = call;
   return subject === '' || subject === otherSubjects ? undefined : { ...call, subject: otherSubjects };
 }
@@ -72,7 +79,7 @@ function add(entry: Counts, status: number): void {
 /** False when the call isn't counted, because there are too many rows. */
 function countCall(
   counts: Map<string, Entry>,
-  call: ApiCall | VisitorCall,
+  call: Call,
   status: number,
   now: Date,
   maxRows: number,
@@ -115,13 +122,17 @@ export function startUsageCounter(
     const batch = counts;
     counts = new Map();
     try {
-      const { visitors = [], keys = [] } = Object.groupBy(batch.values(), ({ call }) =>
-        isOfVisitor(call) ? 'visitors' : 'keys',
+      const {
+        visitors = [],
+        links = [],
+        keys = [],
+      } = Object.groupBy(batch.values(), ({ call }) =>
+        isOfVisitor(call) ? 'visitors' : isOfLink(call) ? 'links' : 'keys',
       );
-      await ctx.db.control.raw('select add_api_key_usage(?::jsonb), add_portal_usage(?::jsonb)', [
-        JSON.stringify(keys.map(toRow)),
-        JSON.stringify(visitors.map(toRow)),
-      ]);
+      await ctx.db.control.raw(
+        'select add_api_key_usage(?::jsonb), add_portal_usage(?::jsonb), add_view_link_uses(?::jsonb)',
+        [keys, visitors, links].map((entries) => JSON.stringify(entries.map(toRow))),
+      );
       if (dropped > 0) ctx.log.error({ calls: dropped }, 'calls were not counted: too many unwritten counts');
       dropped = 0;
     } catch (error) {
@@ -158,13 +169,18 @@ function mergeInto(batch: ReadonlyMap<string, Entry>, counts: Map<string, Entry>
   }
 }
 
-const toRow = ({ call, notModified, ...counted }: Entry) => ({
-  ...(isOfVisitor(call)
+function callColumns(call: Call): object {
+  if (isOfLink(call)) return { link_id: call.linkId };
+  return isOfVisitor(call)
     ? { organization_id: call.organizationId, email: call.email, record_type: call.recordType }
     : {
         ...{ api_key_id: call.apiKeyId, version: call.version, resource: call.resource },
         subject: call.subject ?? '',
-      }),
+      };
+}
+
+const toRow = ({ call, notModified, ...counted }: Entry) => ({
+  ...callColumns(call),
   ...counted,
   not_modified: notModified,
 });

@@ -1,4 +1,5 @@
 // Views over one record type as a complete run leaves it, created by the owner for the whole organization.
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { createId } from '../../../src/core/id.ts';
 import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow, storeRecords } from '../builder.ts';
@@ -52,6 +53,15 @@ const fields = {
   'body.teamId': asBuilt,
 } as const;
 
+const makeLink = async (fixture: Fixture) => {
+  const id = await makeView(fixture);
+  const linkId = await insertRow(fixture, 'view_links', {
+    ...{ view_id: id, name: 'Report', token_hash: randomBytes(32), rows: '[]' },
+    ...{ created_by: fixture.owner.id, expires_at: '2126-01-01' },
+  });
+  return { id, linkId };
+};
+
 /** Shared views may be changed by their owner and by callers who may update members. */
 const mayRefuse = ['view_owner_needed'];
 
@@ -83,6 +93,23 @@ export const viewBuilders: BuilderGroup = {
       mayRefuse,
     },
     deleteView: { build: ofView, mayRefuse },
+    listViewLinks: { build: async (fixture) => ({ params: { id: (await makeLink(fixture)).id } }) },
+    createViewLink: {
+      build: async (fixture) => ({
+        params: { id: await makeView(fixture) },
+        body: { rows: [{ field: 'id', in: ['1'] }] },
+      }),
+      fields: {
+        'body.rows': fc.constantFrom([], [{ field: 'id', in: ['1', 2] }]),
+        'body.expiresAt': fc
+          .integer({ min: 1, max: 365 })
+          .map((days) => new Date(Date.now() + days * 86_400_000).toISOString()),
+      },
+    },
+    deleteViewLink: {
+      build: async (fixture) => ({ params: await makeLink(fixture) }),
+      mayRefuse: ['link_creator_needed'],
+    },
     listViewRecords: { build: ofView },
     listViewRows: { build: ofView },
   },

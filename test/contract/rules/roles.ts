@@ -18,6 +18,7 @@ type Caller = {
   readonly kind: 'key' | 'session' | 'restricted key';
   readonly holds: ReadonlySet<string>;
   readonly isOwner?: boolean;
+  readonly readsOnly?: boolean;
   signIn(site: Site): Promise<Credential>;
 };
 type Scopes = Parameters<typeof makeKey>[2];
@@ -63,6 +64,7 @@ const standardCallers = (allowSignup: boolean): readonly Caller[] => [
     name: "owner's reading key",
     kind: 'key',
     holds: new Set(assignablePermissions.filter(isReadPermission)),
+    readsOnly: true,
     signIn: (site) => signInByKey(site, { permissions: ['read'] }),
   },
   {
@@ -96,7 +98,7 @@ function customCallers({ permission, readsRecords }: Route): readonly Caller[] {
 }
 
 /** The exact message of the 403; undefined if the caller is admitted. */
-function findRefusal(route: Route, { kind, holds }: Caller): string | undefined {
+function findRefusal(route: Route, { kind, holds, readsOnly = false }: Caller): string | undefined {
   if (route.permission === 'any') return undefined;
   if (kind === 'restricted key')
     return 'A key for the public interface may only call GET /whoami and mint and revoke its own tokens on the management interface';
@@ -105,7 +107,9 @@ function findRefusal(route: Route, { kind, holds }: Caller): string | undefined 
     return kind === 'key' ? 'Only a signed-in person may call this operation, not an API key' : undefined;
   const needed = [route.permission, ...(route.readsRecords === true ? ['record:read'] : [])];
   const missing = needed.find((permission) => !holds.has(permission));
-  return missing === undefined ? undefined : `Missing required permission: ${missing}`;
+  if (missing === route.permission || !(route.writes === true && readsOnly))
+    return missing === undefined ? undefined : `Missing required permission: ${missing}`;
+  return 'This credential can only read';
 }
 
 function cellProblems(route: Route, caller: Caller, answer: Answer, mayRefuse: readonly string[]): string[] {

@@ -1,0 +1,84 @@
+// The address at which a spreadsheet reads a view as CSV. The token in it is the only credential, so it appears
+// in no log line: the request log omits path segments that may be one.
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { z } from 'zod';
+import type { ReadingCtx } from '../core/ctx.ts';
+import { AppError } from '../core/errors.ts';
+import { toQueryText } from '../core/text/query-text.ts';
+import { sendFile } from './download.ts';
+import type { FailureLimit } from './failure-limit.ts';
+import { queryBoolean } from './fields.ts';
+import { sendErrorPage, wantsPage } from './pages/error-page.ts';
+import type { SmallPageFiles } from './pages/small-page.ts';
+import { parseInput } from './route/parse.ts';
+import type { DownloadFile } from './route/route.ts';
+import { recordServed } from './served.ts';
+
+/** A link that works. `open` rejects as a download of the view does. */
+export type FoundLink = {
+  readonly id: string;
+  readonly organizationId: string;
+  open(raw: boolean, left: AbortSignal): Promise<DownloadFile>;
+};
+/** `find` resolves with undefined for a link that does not work, for whatever reason. */
+export type Links = {
+  find(ctx: ReadingCtx, token: string): Promise<FoundLink | undefined>;
+  /** Called when a file was sent to its end. */
+  onRead(link: FoundLink): void;
+};
+
+export const linksBase = '/links';
+export const linkPath = (token: string): string => `${linksBase}/${token}.csv`;
+
+const Parameters = z.strictObject({ raw: queryBoolean.default(false) });
+
+const ended = (): AppError => {
+  const message =
+    'It may be incomplete, revoked or expired, or its creator may no longer read these records.';
+  return new AppError('NOT_FOUND', 'This link does not work', {
+    details: [{ path: '', code: 'link_ended', message: `${message} Ask for a new one where you got it.` }],
+  });
+};
+
+const parseToken = ({ params }: Request): string => /^(.*)\.csv$/.exec(String(params['token']))?.[1] ?? '';
+
+async function serve(ctx: ReadingCtx, failures: FailureLimit, links: Links, req: Request, res: Response) {
+  const link = await links.find(ctx, parseToken(req));
+  if (link === undefined) {
+    await failures.countGuess(req);
+    throw ended();
+  }
+  const { id, organizationId, open } = link;
+  res.locals['logged'] = { organizationId, credential: { kind: 'view-link', id } };
+  const input = { params: {}, query: req.query, queryText: toQueryText(req.originalUrl), body: undefined };
+  const { query } = parseInput({ query: Parameters }, input) as { query: z.output<typeof Parameters> };
+  await sendFile(req, res, {
+    contentType: 'text/csv; charset=utf-8',
+    isPacked: req.acceptsEncodings('gzip') === 'gzip',
+    // Each read decides again, so no part of an earlier one is continued.
+    open: async (left) => ({ ...(await open(query.raw, left)), tag: undefined }),
+  });
+  if (req.method === 'GET' && res.writableFinished) links.onRead(link);
+}
+
+/**
+ * Mount it at the path of links: GET and HEAD of `/{token}.csv`. Throws 404 for a link that does not work, which is
+ * a page for browsers, and 429 for too many of these.
+ */
+export function createCsvLinks(ctx: ReadingCtx, failures: FailureLimit, links: Links, files: SmallPageFiles) {
+  const handle: RequestHandler = async (req, res) => {
+    recordServed(res, { route: `${linksBase}/{token}.csv`, kind: 'export' });
+    res.vary('Accept-Encoding');
+    res.setHeader('Referrer-Policy', 'no-referrer');
+    res.setHeader('X-Robots-Tag', 'noindex');
+    try {
+      await serve(ctx, failures, links, req, res);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.status !== 404 || !wantsPage(req)) throw error;
+      sendErrorPage(res, error, { reason: error.details[0]?.message, action: undefined }, files);
+    }
+  };
+  const router = Router({ caseSensitive: true });
+  router.get('/:token', handle);
+  return router;
+}
