@@ -33,6 +33,7 @@ import { first100, RemoveButton } from './objects.tsx';
 import { pageStates } from './pages.tsx';
 import type { SidebarItem } from './sidebar.tsx';
 import { operatorWords, type View, ViewForm, visibilityWords } from './view-form.tsx';
+import { ViewLinks } from './view-links.tsx';
 
 const syncsLink = <a href={`${base}/syncs`}>See the syncs</a>;
 
@@ -297,6 +298,7 @@ function ViewContent({
       {show === 'use' && (
         <>
           <Definition view={view} />
+          <ViewLinks view={view} />
           {may('subscription:read') && <Mails view={view} subscriptions={subscriptions} />}
           {may('portal:read') && <PortalUses view={view} />}
         </>
