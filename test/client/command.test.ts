@@ -162,6 +162,7 @@ describe('portal check', () => {
   });
 
   it('fails when a version was retired', async () => {
+    await rm(path.join(project.folder, 'portal.lock.json'));
     expect((await npx(['pull'])).code).toBe(0);
     await organization.inTransaction((tx) =>
       tx('api_schemas').where({ version: 'v1' }).update({ status: 'retired' }),
