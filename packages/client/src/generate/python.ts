@@ -235,6 +235,7 @@ function renameRecords(model: Model): Model {
 
 function writeModule(model: Model): string {
   const unique = createNames(model);
+  const listed = ['ApiError', 'ConnectionFailed', 'FileStore', 'Interrupted'];
   const client = unique('Portal');
   const written = model.resources.map((resource) => ({ resource, ...writeResource(resource, unique) }));
   const members = written.map(({ resource, kind }) => memberOf(resource, model, kind));
@@ -246,6 +247,7 @@ import typing as t
 
 from . import _runtime as _r
 
+${listed.map((name) => `${unique(name)} = _r.${name}\n`).join('')}
 if t.TYPE_CHECKING:
     from typing_extensions import Unpack
 
