@@ -128,12 +128,20 @@ describe('portal check', () => {
     });
   });
 
-  it('fails when the key reads something else than was pulled', async () => {
-    const narrow = await makeKey(database.ctx, organization.organizationId, {
+  it('fails when the key reads something else than was pulled, and pull writes what it reads', async () => {
+    const { secret } = await makeKey(database.ctx, organization.organizationId, {
       fields: { invoices: ['number', 'seq'] },
     });
-    const { code, stdout } = await npx(['check'], { ...environment, PORTAL_KEY: narrow.secret });
+    const narrow = { ...environment, PORTAL_KEY: secret };
+    const { code, stdout } = await npx(['check'], narrow);
     expect({ code, stdout }).toMatchObject({ code: 1, stdout: expect.stringContaining('Pull again.') });
+    expect((await npx(['pull', '--out', 'src/narrow'], narrow)).code).toBe(0);
+    const written = await readFile(path.join(project.folder, 'src/narrow/v1.ts'), 'utf8');
+    expect([...written.matchAll(/^ {2}readonly (\w+): [^$]/gm)].map(([, name]) => name)).toEqual([
+      'id',
+      'number',
+      'seq',
+    ]);
   });
 
   it.each([

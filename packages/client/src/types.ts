@@ -29,9 +29,13 @@ type Named<Whole, Names> = Names extends readonly (infer Name)[]
   : Pick<Whole, Names & keyof Whole>;
 type Flat<Type> = { [Name in keyof Type]: Type[Name] };
 
+declare const unknown: unique symbol;
+/** What no value is: it names the parameter in the compiler's message. */
+export type UnknownParameter<Name> = { readonly [unknown]: Name };
+
 /** Every parameter that isn't one of `Allowed` is an error, also beside others and in variables. */
 export type Exact<Given, Allowed> = Given & {
-  readonly [Name in Exclude<keyof Given, keyof Allowed>]: never;
+  readonly [Name in Exclude<keyof Given, keyof Allowed>]: UnknownParameter<Name>;
 };
 
 export type Paging = { readonly page?: number; readonly pageSize?: number };

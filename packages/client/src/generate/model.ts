@@ -78,6 +78,10 @@ export function createNames({ resources }: Model): (wanted: string) => string {
   };
 }
 
+/** Of a field, for the name of a type: `lines` → `Lines`. */
+export const toPascalCase = (name: string): string =>
+  name.charAt(0).toUpperCase() + name.slice(1).replaceAll(/\W/g, '_');
+
 /** The first sentence of what a publisher wrote, on one line. */
 export const firstSentence = (about: string): string =>
   (/^.*?[.!?](?=\s|$)/s.exec(about)?.[0] ?? about).replace(/\s+/g, ' ').trim();

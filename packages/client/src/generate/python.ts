@@ -7,6 +7,7 @@ import {
   type Model,
   type Property,
   type ResourceModel,
+  toPascalCase,
   type ValueType,
 } from './model.ts';
 
@@ -95,7 +96,9 @@ function createWriter(record: string, unique: (name: string) => string) {
   const answers = (properties: readonly Property[]): Entry[] =>
     properties.map(({ name, about, type }) => ({
       ...{ name, about },
-      type: answerType(type, (inner) => add(`${record}${pascal(name)}`, answers(inner), { total: true })),
+      type: answerType(type, (inner) =>
+        add(`${record}${toPascalCase(name)}`, answers(inner), { total: true }),
+      ),
     }));
   const add = (
     wanted: string,
@@ -108,8 +111,6 @@ function createWriter(record: string, unique: (name: string) => string) {
   };
   return { parts, answers, add };
 }
-const pascal = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1).replaceAll(/\W/g, '_');
-
 const shapeOf = ({ fields, relations }: ResourceModel): Entry[] => {
   const choose = (names: readonly string[]) => `t.Sequence[t.Literal[${names.map(quote).join(', ')}]]`;
   const relationNames = relations.map(({ name }) => name);

@@ -5,8 +5,8 @@ import {
   listPaths,
   type Model,
   type Property,
-  type Relation,
   type ResourceModel,
+  toPascalCase,
   type ValueType,
 } from './model.ts';
 
@@ -38,18 +38,31 @@ const answerKinds = {
   boolean: 'boolean',
 } as const;
 
-/** Of what the service answers. */
-function answerType(integers: IntegerForm): (type: ValueType) => string {
-  const toType = (type: ValueType): string => {
-    const masked = type.isMasked ? ['string'] : [];
-    const empty = type.nullable ? ['null'] : [];
-    if (type.list !== undefined) return join([`readonly (${toType(type.list)})[]`, ...masked, ...empty]);
-    if (type.object !== undefined) return join([objectType(type.object, toType), ...empty]);
-    const wide = type.isWide ? [integers === 'bigint' ? 'bigint' : 'string'] : [];
+type Context = { readonly integers: IntegerForm; readonly unique: (name: string) => string };
+
+/** Writes interfaces whose properties are what the service answers. Lines of records get interfaces of their own. */
+function createAnswers({ integers, unique }: Context) {
+  const parts: string[] = [];
+  const toType = (type: ValueType, name: string): string => {
+    const more = [...(type.isMasked ? ['string'] : []), ...(type.nullable ? ['null'] : [])];
+    if (type.list !== undefined) {
+      const { object } = type.list;
+      const item = object === undefined ? toType(type.list, name) : write({ name: unique(name) }, object);
+      return join([`readonly ${item.includes(' ') ? `(${item})` : item}[]`, ...more]);
+    }
+    if (type.object !== undefined)
+      return join([objectType(type.object, (inner) => toType(inner, name)), ...more]);
     if (type.kind === 'unknown') return 'unknown';
-    return join([answerKinds[type.kind], ...wide, ...masked, ...empty]);
+    const wide = type.isWide ? [integers === 'bigint' ? 'bigint' : 'string'] : [];
+    return join([answerKinds[type.kind], ...wide, ...more]);
   };
-  return toType;
+  const write = (written: Written, properties: readonly Property[]): string => {
+    const property = ({ name, type }: Property) =>
+      `${keyOf(name)}: ${toType(type, written.name + toPascalCase(name))}`;
+    parts.push(writeInterface(written, properties, property));
+    return written.name;
+  };
+  return { parts, write };
 }
 
 const parameterKinds = { ...answerKinds, time: '$.Time', unknown: 'string' } as const;
@@ -78,39 +91,34 @@ const parameter = ({ name, type }: Property): string => {
   return `${keyOf(name)}?: ${join([parameterType(type), ...inherited])}`;
 };
 
-type Context = { readonly integers: IntegerForm; readonly unique: (name: string) => string };
-
 /** The types of a resource, and the line that names them in the interface of the client. */
-function writeResource(resource: ResourceModel, { integers, unique }: Context) {
-  const { record, fields, relations, filters, sorting, summary } = resource;
-  const toType = answerType(integers);
-  const answer = ({ name, type }: Property) => `${keyOf(name)}: ${toType(type)}`;
-  const [related, filter, selection] = ['Related', 'Filters', 'Selection'].map((suffix) =>
-    unique(record + suffix),
-  );
-  const relation = ({ name, record: target }: Relation) => `  readonly ${keyOf(name)}: ${target} | null;\n`;
-  const parts = [
-    writeInterface({ name: record, about: resource.about }, fields, answer),
-    writeInterface({ name: `${filter}` }, filters, parameter),
-    writeInterface({ name: `${selection}`, parents: ` extends ${filter}` }, sorting, parameter),
-  ];
-  if (relations.length > 0)
-    parts.push(`export interface ${related} {\n${relations.map(relation).join('')}}\n`);
-  const types = [
-    `record: ${record}`,
-    `related: ${relations.length > 0 ? related : '$.None'}`,
-    `selection: ${selection}`,
-  ];
+function writeResource(resource: ResourceModel, context: Context) {
+  const { record, about, property, fields, relations, filters, sorting, summary } = resource;
+  const { unique } = context;
+  const { parts, write } = createAnswers(context);
+  write({ name: record, about }, fields);
+  const filter = unique(`${record}Filters`);
+  parts.push(writeInterface({ name: filter }, filters, parameter));
+  const parents = ` extends ${filter}`;
+  const writeParameters = (name: string, own: readonly Property[]): string => {
+    parts.push(writeInterface({ name, parents }, own, parameter));
+    return name;
+  };
+  const types = [`record: ${record}`, `selection: ${writeParameters(unique(`${record}Selection`), sorting)}`];
+  if (relations.length === 0) types.push('related: $.None');
+  else {
+    const name = unique(`${record}Related`);
+    const lines = relations.map((each) => `  readonly ${keyOf(each.name)}: ${each.record} | null;\n`);
+    parts.push(`export interface ${name} {\n${lines.join('')}}\n`);
+    types.push(`related: ${name}`);
+  }
   if (summary === undefined) types.push('summary: never');
   else {
-    const [parameters, row] = [unique(`${record}SummaryParameters`), unique(`${record}SummaryRow`)];
-    parts.push(
-      writeInterface({ name: parameters, parents: ` extends ${filter}` }, summary.parameters, parameter),
-      writeInterface({ name: row }, summary.row, answer),
-    );
+    const parameters = writeParameters(unique(`${record}SummaryParameters`), summary.parameters);
+    const row = write({ name: unique(`${record}SummaryRow`) }, summary.row);
     types.push(`summary: { parameters: ${parameters}; row: ${row} }`);
   }
-  const member = `${comment(resource.about, '  ')}  readonly ${keyOf(resource.property)}: $.Resource<{ ${types.join('; ')} }>;\n`;
+  const member = `${comment(about, '  ')}  readonly ${keyOf(property)}: $.Resource<{ ${types.join('; ')} }>;\n`;
   return { text: parts.join('\n'), member };
 }
 
