@@ -54,7 +54,7 @@ const whole: Parts = {
 const long: Parts = {
   ...whole,
   env: {
-    unit: { PROPERTY_INPUTS: '100', HISTORIES: '12' },
+    unit: { PROPERTY_INPUTS: '100', HISTORIES: '12', CLIENT_VERSIONS: '50' },
     scale: { SEEDS: '50' },
     citus: { SEEDS: '20' },
     ops: { CHAOS_SEEDS: '100', REPLAY_DAYS: 'all' },
@@ -94,7 +94,7 @@ function chooseParts(): Parts {
       SEEDS: '2',
     },
     env: {
-      unit: { PROPERTY_INPUTS: '30', HISTORIES: '12' },
+      unit: { PROPERTY_INPUTS: '30', HISTORIES: '12', CLIENT_VERSIONS: '50' },
       ...Object.fromEntries(
         sharing.map((name, index) => [name, { CHAOS_SHARE: `${index}/${sharing.length}` }]),
       ),
