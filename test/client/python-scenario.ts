@@ -20,12 +20,13 @@ function writeResource(endpoint: RandomEndpoint, record: string, version: string
     `value = resource.get(one["id"], fields=[${first}])[${first}]`,
     `out: t.Dict[str, t.Any] = {"list": records, "exported": list(resource.export()), "changes": list(resource.changes())}`,
     `out.update({"first": resource.get(one["id"]), "value": value})`,
-    ...(equality === undefined
+    // Pyright takes a parameter called `get` for the method of dictionaries.
+    ...(equality === undefined || equality === 'get'
       ? []
       : [
           `given = next((each for each in [record[${text(equality)}] for record in records] if each is not None), None)`,
           'if given is not None:',
-          `    parameters: ${version}.${record}ListParameters = {${text(equality)}: given}`,
+          `    parameters: ${version}.${record}ListParameters = {${text(equality)}: [given, given]}`,
           '    out["filtered"] = resource.list(**parameters).page().data',
         ]),
     ...(sum === undefined

@@ -24,13 +24,16 @@ const sources: readonly Source[] = [
 ];
 
 const fieldNames =
-  'class from import self constructor toString valueOf then items keys values get list record data total op at type none null undefined lambda yield async await default function var new in is not parameters name length prototype hasOwnProperty changes summary str int bool number string a aB a_b aBC date time decimal'.split(
+  'class from import self constructor toString valueOf then items keys values get list record data total op at type none null undefined lambda yield async await default function var new in is not parameters name length prototype hasOwnProperty changes summary str int bool number string a aB a_b aBC date time decimal sum max count avg expand'.split(
     ' ',
   );
 const resourceNames =
-  'promises dates records arrays objects errors maps sets portals classes imports invoices invoice-filters invoice-selections a-b a--b ab credit-memos then constructor to-string numbers strings booleans decimals typings resources interfaces nones selfs'.split(
+  'promises dates records arrays objects errors maps sets portals classes imports invoices invoice-filters invoice-selections a-b a--b ab credit-memos then constructor to-string numbers strings booleans decimals typings resources interfaces nones selfs unpacks'.split(
     ' ',
   );
+
+/** Names of parameters, which no filter may have; `expand` is one of those with relations. */
+const parameterNames = new Set(['sum', 'max', 'count', 'avg']);
 
 export type RandomField = {
   readonly name: string;
@@ -80,12 +83,18 @@ function randomEndpoint(random: Random, name: string, resources: readonly string
   };
   const plain = fields.filter(({ mask }) => mask === undefined);
   const operatorsOf = (wanted: string) => sources.find(({ source }) => source === wanted)?.operators ?? [];
-  const filters = random
-    .some(fields, 1)
-    .map(({ name: field, source }) => ({ field, operators: random.some(operatorsOf(source), 1) }));
   const entity = fields.find(({ source, mask }) => source === 'entity' && mask === undefined);
+  const isRelated = entity !== undefined && !names.includes('expand') && random.chance(0.7);
+  const filters = random
+    .some(
+      fields.filter((field) => !parameterNames.has(field.name)),
+      1,
+    )
+    .map(({ name: field, source }) => ({ field, operators: random.some(operatorsOf(source), 1) }));
   const total = plain.find(({ source }) => source === 'total');
-  const grouped = plain.find(({ source }) => source === 'status' || source === 'seq');
+  const grouped = plain.find(
+    ({ name: named, source }) => ['status', 'seq'].includes(source) && !parameterNames.has(named),
+  );
   return {
     name,
     fields: random.chance(0.6) ? [...fields, lines] : fields,
@@ -93,10 +102,9 @@ function randomEndpoint(random: Random, name: string, resources: readonly string
     sorts: plain.filter(({ source }) => !source.includes('.')).map((field) => field.name),
     ...(total !== undefined && { aggregates: [{ field: total.name, functions: ['sum', 'min'] }] }),
     ...(grouped !== undefined && { groups: [grouped.name] }),
-    ...(entity !== undefined &&
-      random.chance(0.7) && {
-        relations: [{ name: relation, field: entity.name, resource: random.pick(resources) }],
-      }),
+    ...(isRelated && {
+      relations: [{ name: relation, field: entity.name, resource: random.pick(resources) }],
+    }),
   };
 }
 

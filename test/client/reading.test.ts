@@ -1,6 +1,6 @@
 // The client against a listening service and a gateway that fails: retries, time limits, conditional requests,
 // walks over data that change meanwhile, and the changes of a table that is loaded again.
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { Express } from 'express';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import {
@@ -9,11 +9,13 @@ import {
   type ClientOptions,
   ConnectionError,
   connect,
+  createClient,
   InterruptedError,
+  type UntypedResource,
 } from '../../packages/client/src/index.ts';
 import { createApp } from '../../src/app.ts';
 import { listen, type Server } from '../contract/http.ts';
-import { bumpGeneration, loadInvoices, openOrganization } from '../public/fixture.ts';
+import { bumpGeneration, invoicesEndpoint, loadInvoices, openOrganization } from '../public/fixture.ts';
 import { testDatabase } from '../setup/database.ts';
 import { listenLocally } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
@@ -42,6 +44,7 @@ type Interfere = (path: string, res: ServerResponse) => boolean;
 async function openGateway() {
   const seen: { readonly path: string; readonly status: number }[] = [];
   let interfere: Interfere = () => false;
+  let change = (headers: IncomingHttpHeaders) => headers;
   const gateway = createServer(async (req, res) => {
     const path = req.url ?? '';
     res.on('close', () => seen.push({ path, status: res.statusCode }));
@@ -56,7 +59,7 @@ async function openGateway() {
         ),
       ),
     });
-    res.writeHead(answer.status, answer.headers).end(answer.text);
+    res.writeHead(answer.status, change(answer.headers)).end(answer.text);
   });
   const port = await listenLocally(gateway);
   return {
@@ -64,6 +67,10 @@ async function openGateway() {
     seen,
     interfere: (next: Interfere) => {
       interfere = next;
+    },
+    /** Changes the headers of what the service answers. */
+    change: (next: (headers: IncomingHttpHeaders) => IncomingHttpHeaders) => {
+      change = next;
     },
     stop: () => gateway.close().closeAllConnections(),
   };
@@ -161,6 +168,36 @@ it('gives up with the error of the last attempt, and at once for errors that sta
   expect(gateway.seen.length).toBe(before + 2);
 });
 
+it('waits a minute where the service says so, and no longer than the signal', async () => {
+  const resource = await invoices();
+  const controller = new AbortController();
+  gateway.interfere((_path, res) => {
+    setTimeout(() => controller.abort(new Error('enough')), 100);
+    return res.writeHead(503, { 'retry-after': '60' }).end() !== undefined;
+  });
+  await expect(resource.get('1', {}, { signal: controller.signal })).rejects.toThrow('enough');
+  const unknownTenant = createClient<{ invoices: UntypedResource }>(options, 'v1', {
+    invoices: { name: 'invoices' },
+  });
+  const signal = AbortSignal.timeout(100);
+  await expect(unknownTenant.invoices.get('1', {}, { signal })).rejects.toMatchObject({
+    name: 'TimeoutError',
+  });
+});
+
+it('sends the key nowhere else, and shows it in no error', async () => {
+  const resource = await invoices();
+  gateway.interfere((_path, res) => res.writeHead(302, { location: server.url }).end() !== undefined);
+  await expect(resource.get('1')).rejects.toThrow('redirects');
+  gateway.interfere(() => false);
+  expect((await (await invoices({ key: ` ${options.key}\n` })).get('1')).id).toBe('1');
+  for (const key of [`${options.key}\nx`, '', 'psk_ü'])
+    await expect(connect({ ...options, key })).rejects.toThrow(/^(The key is empty|With a record token)/);
+  await expect(connect({ ...options, baseUrl: 'http://ann:secret@127.0.0.1' })).rejects.toThrow(
+    /^(?!.*secret)/,
+  );
+});
+
 it('ends an attempt that stays silent, and all of them with the signal', async () => {
   const resource = await invoices({ timeoutMs: 200, maxRetries: 1 });
   gateway.interfere((_path, res) => res.write(' ') !== undefined);
@@ -243,6 +280,33 @@ it('continues an export behind what it gave, and refuses to when the records hav
     for await (const _ of resource.export({ sort: 'number' })) if (++given === 1) await syncOnce();
   })();
   await expect(cut).rejects.toBeInstanceOf(InterruptedError);
+});
+
+it('says that a list changes faster than it can be read', async () => {
+  const resource = await invoices();
+  let generation = 1;
+  gateway.change((headers) => ({ ...headers, 'x-data-generation': String((generation += 1)) }));
+  await expect(idsOf(resource.list({ pageSize: 10 }))).rejects.toBeInstanceOf(InterruptedError);
+});
+
+it('reads exports behind a proxy that removes headers', async () => {
+  const resource = await invoices();
+  gateway.change(({ etag: _etag, 'x-total-count': _count, ...headers }) => headers);
+  expect(await idsOf(resource.export())).toEqual(ids(30));
+});
+
+it('keeps its place in pages of an endpoint with a maximum of its own', async () => {
+  const [endpoint] = [{ ...invoicesEndpoint, maxPageSize: 10 }];
+  await organization.publish({ version: 'v2', endpoints: [endpoint] });
+  const resource = await invoices();
+  gateway.interfere((path, res) => {
+    const { searchParams } = new URL(path, gateway.url);
+    if (Number(searchParams.get('page')) < 2 || Number(searchParams.get('pageSize')) <= 5) return false;
+    const details = [{ path: 'pageSize', code: 'page_too_large', message: 'too large' }];
+    res.writeHead(400).end(JSON.stringify({ error: { code: 'BAD_REQUEST', message: 'too large', details } }));
+    return true;
+  });
+  expect(await idsOf(resource.list())).toEqual(ids(30));
 });
 
 /** A copy that a program keeps by the recipe, and where it stored its position. */

@@ -53,7 +53,7 @@ ${
     ? ''
     : `  const given = list.map((record) => record[${text(equality)}]).find((each) => each !== null);
   if (given !== undefined && given !== null)
-    Object.assign(found[${text(name)}], { filtered: (await resource.list({ ${text(equality)}: given }).page()).data });
+    Object.assign(found[${text(name)}], { filtered: (await resource.list({ ${text(equality)}: [given, given] }).page()).data });
 `
 }${
   sum === undefined
@@ -71,7 +71,8 @@ ${
   const relatedId: string | undefined = related.map((record) => record[${text(relation)}]?.id).find((id) => id !== undefined);
   Object.assign(found[${text(name)}], { related, relatedId });
 `
-}${lines === undefined ? '' : `  const inLines: unknown = one[${text(lines.name)}]?.[0]?.[${text(lines.fields?.[0]?.name)}];\n  void inLines;\n`}  const spread = { pageSize: 1, no_such_filter: 1 };
+}${lines === undefined ? '' : `  const inLines: unknown = one[${text(lines.name)}]?.[0]?.[${text(lines.fields?.[0]?.name)}];\n  void inLines;\n`}  const either = list.length > 0 ? ${text(first?.name)} as const : ${text(fields[1]?.name)} as const;
+  const spread = { pageSize: 1, no_such_filter: 1 };
   void [
     // @ts-expect-error: no such filter
     () => resource.list({ no_such_filter: 1 }),
@@ -87,6 +88,8 @@ ${
     () => resource.export({ pageSize: 1 }),
     // @ts-expect-error: no such field of a record
     one.no_such_field,
+    // @ts-expect-error: which of the two is known at run time only
+    async (): Promise<{ ${text(first?.name)}: unknown }> => resource.get('1', { fields: [either] }),
     // @ts-expect-error: it was not asked for
     narrowed[${text(fields.slice(1).find((field) => !(field.name in {}))?.name)}],
   ];
@@ -118,7 +121,7 @@ export const writeJudgement = (
     const omitted = ['no_relation', ...relations.map((relation) => relation.name)].map(text).join(' | ');
     return `type Theirs${index} = Omit<components['schemas'][${text(record)}], ${omitted}>;
 type Query${index} = NonNullable<paths[${text(`/${version}/${name}`)}]['get']['parameters']['query']>;
-type Selection${index} = Omit<Query${index}, 'page' | 'pageSize' | 'fields' | 'expand' | 'format' | 'bom'>;
+type Selection${index} = Omit<Query${index}, 'page' | 'pageSize' | 'fields' | 'format' | 'bom'${relations.length > 0 ? " | 'expand'" : ''}>;
 export const parameters${index}: Same<keyof Selection${index}, keyof ours.${record}Selection> = true;
 export const selection${index} = (theirs: Known<Required<Selection${index}>>): ours.${record}Selection => theirs;
 export const fields${index}: Same<keyof Theirs${index}, keyof ours.${record}> = true;

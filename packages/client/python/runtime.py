@@ -19,7 +19,8 @@ import typing as t
 import urllib.error
 import urllib.parse
 import urllib.request
-from decimal import Decimal
+import zlib
+from decimal import Decimal as Decimal
 
 Item = t.TypeVar("Item")
 Numbers = t.Mapping[str, t.Callable[[t.Any], t.Any]]
@@ -27,17 +28,24 @@ Numbers = t.Mapping[str, t.Callable[[t.Any], t.Any]]
 Numeric = t.Union[int, float, Decimal, str]
 
 
+def _error_of(body: t.Any) -> t.Dict[str, t.Any]:
+    """Empty for what a proxy answers."""
+    if not isinstance(body, dict) or not isinstance(t.cast(t.Any, body).get("error"), dict):
+        return {}
+    error: t.Dict[str, t.Any] = t.cast(t.Any, body)["error"]
+    is_ours = isinstance(error.get("message"), str) and isinstance(error.get("code"), str)
+    return error if is_ours and isinstance(error.get("details", []), list) else {}
+
+
 class ApiError(Exception):
     """The service refused the request."""
 
     def __init__(self, status: int, body: t.Any, request_id: t.Optional[str]) -> None:
-        error: t.Dict[str, t.Any] = {}
-        if isinstance(body, dict):
-            error = t.cast("t.Dict[str, t.Any]", body).get("error") or {}
+        error = _error_of(body)
         super().__init__(error.get("message", f"The service answered with status {status}"))
         self.status = status
         self.code: str = error.get("code", "UNKNOWN")
-        self.details: t.List[t.Dict[str, str]] = error.get("details", [])
+        self.details: t.List[t.Dict[str, str]] = error.get("details") or []
         self.request_id = request_id
 
     def has_detail(self, code: str) -> bool:
@@ -49,7 +57,7 @@ class ConnectionFailed(Exception):
 
 
 class Interrupted(Exception):
-    """An export broke off, and the records have changed since: it can't be continued."""
+    """An export broke off, or a walk started again too often, because the records changed."""
 
 
 class _Passing(Exception):
@@ -138,8 +146,7 @@ class _Answer(t.NamedTuple):
     freshness: Freshness
 
 
-_lost = (urllib.error.URLError, http.client.HTTPException, OSError, EOFError)
-_joined = frozenset(("fields", "expand"))
+_lost = (urllib.error.URLError, http.client.HTTPException, OSError, EOFError, zlib.error)
 _retried = frozenset((429, 502, 503, 504))
 
 
@@ -168,7 +175,7 @@ def _text(name: str, value: t.Any) -> str:
     raise TypeError(f"{name} is {type(value).__name__}; leave out what is not set")
 
 
-def _query(parameters: t.Mapping[str, t.Any]) -> str:
+def _query(parameters: t.Mapping[str, t.Any], joined: t.Collection[str] = ()) -> str:
     """Refuses what would be left out, because a filter that is left out widens the result."""
     pairs: t.List[t.Tuple[str, str]] = []
     for name, value in parameters.items():
@@ -176,7 +183,7 @@ def _query(parameters: t.Mapping[str, t.Any]) -> str:
         values = [_text(name, each) for each in given]
         if not values:
             raise TypeError(f"{name} is an empty list")
-        pairs += [(name, each) for each in ([",".join(values)] if name in _joined else values)]
+        pairs += [(name, each) for each in ([",".join(values)] if name in joined else values)]
     return "?" + urllib.parse.urlencode(pairs) if pairs else ""
 
 
@@ -194,12 +201,26 @@ def _tree(numbers: Numbers) -> t.Dict[str, t.Any]:
 def _convert(value: t.Any, numbers: t.Any) -> t.Any:
     if isinstance(value, list):
         return [_convert(each, numbers) for each in t.cast(t.Any, value)]
-    if isinstance(value, dict):
+    if isinstance(value, dict) and isinstance(numbers, dict):
         fields = t.cast(t.Any, value).items()
         return {name: _convert(inner, numbers[name]) if name in numbers else inner for name, inner in fields}
-    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
-        return numbers(value)
-    return numbers(value) if isinstance(value, str) and re.fullmatch(r"-?\d+", value) else value
+    is_number = isinstance(value, (int, Decimal)) and not isinstance(value, bool)
+    is_digits = isinstance(value, str) and re.fullmatch(r"-?\d+", value) is not None
+    return numbers(value) if callable(numbers) and (is_number or is_digits) else t.cast(t.Any, value)
+
+
+def _base_of(text: str) -> str:
+    parts = urllib.parse.urlsplit(text)
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("base_url must be an http or https address without a user name")
+    return f"{parts.scheme}://{parts.netloc}" + re.sub(r"(/api/public)?/*$", "", parts.path)
+
+
+def _checked(key: str) -> str:
+    trimmed = key.strip()
+    if not re.fullmatch(r"[\x21-\x7e]+", trimmed):
+        raise ValueError("The key is empty, or has characters that no key has")
+    return trimmed
 
 
 class Transport:
@@ -215,11 +236,9 @@ class Transport:
         max_retries: int = 6,
         max_cached: int = 100,
     ) -> None:
-        if not re.match(r"https?://", base_url):
-            raise ValueError(f"base_url must be an http or https address: {base_url}")
-        if tenant is None and isinstance(key, str) and not key.startswith("psk_"):
+        if tenant is None and isinstance(key, str) and not key.strip().startswith("psk_"):
             raise ValueError("With a record token, give the tenant, the id of the organization")
-        self._base = re.sub(r"(/api/public)?/*$", "", base_url)
+        self._base = _base_of(base_url)
         self._key = key
         self._tenant = tenant
         self._timeout = timeout
@@ -229,7 +248,7 @@ class Transport:
         self._opener = urllib.request.build_opener(_NoRedirect())
 
     def _headers(self, tenant: t.Optional[str], more: t.Mapping[str, str]) -> t.Dict[str, str]:
-        key = self._key if isinstance(self._key, str) else self._key()
+        key = _checked(self._key if isinstance(self._key, str) else self._key())
         own = {"Authorization": f"Bearer {key}", "Accept-Encoding": "gzip"}
         return {**own, **({} if tenant is None else {"x-tenant-id": tenant}), **more}
 
@@ -270,10 +289,9 @@ class Transport:
         if not isinstance(failure, _Passing):
             raise failure
         slot = min(8.0, 0.25 * 2 ** (count - 1))
-        seconds = max(failure.after, slot / 2) + random.random() * slot / 2
-        if count > self.max_retries or seconds > 60.0:
+        if count > self.max_retries or failure.after > 60.0:
             raise failure.cause
-        time.sleep(seconds)
+        time.sleep(max(failure.after, slot / 2) + random.random() * slot / 2)
 
     def _read_once(self, path: str, tenant: t.Optional[str]) -> _Answer:
         tag, kept = self._cached.get(path, ("", b""))
@@ -327,7 +345,7 @@ class Records(t.Generic[Item]):
         return self._page(self._parameters)
 
     def _page(self, parameters: t.Mapping[str, t.Any]) -> Page[Item]:
-        body, freshness = self._resource.read(_query(parameters))
+        body, freshness = self._resource.read(self._resource.query(parameters))
         data = t.cast("t.List[Item]", self._resource.convert(body["data"]))
         return Page(data, body["pagination"], freshness)
 
@@ -337,7 +355,7 @@ class Records(t.Generic[Item]):
         given: t.Set[str] = set()
         first: int = self._parameters.get("page", 1)
         size: int = self._parameters.get("pageSize", self._resource.max_page_size)
-        number, generation = first, ""
+        number, generation, vain_restarts = first, "", 0
         while True:
             try:
                 page = self._page({**self._parameters, "page": number, "pageSize": size})
@@ -350,11 +368,15 @@ class Records(t.Generic[Item]):
                 continue
             changed = generation not in ("", page.freshness.generation)
             generation = page.freshness.generation
-            if changed and number > 1:
+            if changed and number > first:
+                vain_restarts += 1
+                if vain_restarts > 5:
+                    raise Interrupted("The records change faster than the list can be read: use export")
                 number, size = first, self._parameters.get("pageSize", self._resource.max_page_size)
                 continue
             page.data = [each for each in page.data if t.cast(t.Any, each)["id"] not in given]
             given.update(t.cast(t.Any, each)["id"] for each in page.data)
+            vain_restarts = 0 if page.data else vain_restarts
             yield page
             if number >= page.pagination["totalPages"]:
                 return
@@ -410,17 +432,34 @@ class Changes(t.Generic[Item]):
             yield from page.changes
 
 
+def _cannot_continue(given: int, why: str) -> Interrupted:
+    return Interrupted(f"The export broke off after {given} records, and {why}. Start it again")
+
+
 class Resource:
     """The methods behind those of a generated resource."""
 
-    def __init__(self, transport: Transport, base: str, max_page_size: int, numbers: Numbers) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        base: str,
+        max_page_size: int,
+        numbers: Numbers,
+        numbers_in_rows: Numbers,
+        expands: bool = True,
+    ) -> None:
         self._transport = transport
         self._base = base
         self._numbers = _tree(numbers)
+        self._numbers_in_rows = _tree(numbers_in_rows)
+        self._joined = ("fields", "expand") if expands else ("fields",)
         self.max_page_size = max_page_size
 
     def convert(self, value: t.Any) -> t.Any:
         return _convert(value, self._numbers)
+
+    def query(self, parameters: t.Mapping[str, t.Any]) -> str:
+        return _query(parameters, self._joined)
 
     def read(self, query: str, path: str = "") -> _Answer:
         return self._transport.read(self._base + path + query)
@@ -428,22 +467,27 @@ class Resource:
     def _get(self, id: str, parameters: t.Mapping[str, t.Any]) -> t.Any:
         if id in ("", ".", ".."):
             raise ValueError(f"{id!r} is no id of a record")
-        data = self.read(_query(parameters), "/" + urllib.parse.quote(id, safe="")).body["data"]
+        data = self.read(self.query(parameters), "/" + urllib.parse.quote(id, safe="")).body["data"]
         if isinstance(data, list):
             raise ValueError(f"{id!r} is no id of a record")
         return self.convert(data)
 
     def _summary(self, parameters: t.Mapping[str, t.Any]) -> Summary[t.Any]:
-        body, freshness = self.read(_query(parameters), "/summary")
-        return Summary(self.convert(body["data"]), body["total"], freshness)
+        body, freshness = self.read(self.query(parameters), "/summary")
+        return Summary(_convert(body["data"], self._numbers_in_rows), body["total"], freshness)
 
     def _rest(self, path: str, progress: t.Dict[str, t.Any]) -> t.Iterator[t.Any]:
         """One attempt: the records behind those that were given."""
         transport = self._transport
-        more = {"Accept": "application/x-ndjson", **({"If-Match": progress["tag"]} if progress["given"] else {})}
+        more = {"Accept": "application/x-ndjson"}
+        if progress["given"]:
+            if not progress["tag"]:
+                raise _cannot_continue(progress["given"], "has no ETag by which to continue")
+            more["If-Match"] = progress["tag"]
         with contextlib.closing(transport.start(path, transport.tenant(), more)) as response:
-            progress["tag"] = response.headers.get("etag", "")
-            total = int(response.headers.get("x-total-count", -1))
+            # Proxies that compress make tags weak, which If-Match doesn't take.
+            progress["tag"] = re.sub("^W/", "", response.headers.get("etag", ""))
+            total = response.headers.get("x-total-count")
             is_coded = response.headers.get("content-encoding") == "gzip"
             lines = iter(gzip.GzipFile(fileobj=response) if is_coded else response)
             count = 0
@@ -459,11 +503,12 @@ class Resource:
                 if count > progress["given"]:
                     progress["given"] = count
                     yield self.convert(record)
-        if count != total:
+        # Without the header, a body that ends well is complete.
+        if total is not None and count != int(total):
             raise transport.lost(EOFError(f"the export ended after {count} of {total} records"))
 
     def _export(self, parameters: t.Mapping[str, t.Any]) -> t.Iterator[t.Any]:
-        path = self._base + _query(parameters)
+        path = self._base + self.query(parameters)
         progress: t.Dict[str, t.Any] = {"given": 0, "tag": ""}
         failures = before = 0
         while True:
@@ -472,10 +517,7 @@ class Resource:
                 return
             except (ApiError, _Passing) as failure:
                 if isinstance(failure, ApiError) and failure.status == 412:
-                    given = progress["given"]
-                    raise Interrupted(
-                        f"The records have changed since the export broke off after {given} of them. Start it again"
-                    ) from failure
+                    raise _cannot_continue(progress["given"], "the records have changed since") from failure
                 failures = 1 if progress["given"] > before else failures + 1
                 before = progress["given"]
                 self._transport.back_off(failure, failures)

@@ -17,6 +17,9 @@ export type Response200 = {
   readonly chunks: AsyncGenerator<Uint8Array>;
 };
 
+/** Longer timers expire at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
 /** `hear` begins the time limit again, `pause` ends it. */
 function limitSilence({ timeoutMs, signal }: Attempt) {
   const controller = new AbortController();
@@ -25,7 +28,7 @@ function limitSilence({ timeoutMs, signal }: Attempt) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const hear = () => {
     clearTimeout(timer);
-    timer = setTimeout(expire, timeoutMs);
+    timer = setTimeout(expire, Math.min(timeoutMs, maxTimerMs));
   };
   signal?.addEventListener('abort', end, { once: true });
   return {
@@ -49,7 +52,7 @@ function isFinal(error: unknown): boolean {
 
 function toFailure(error: unknown, { url, signal }: Attempt, ended: AbortSignal): unknown {
   if (signal?.aborted) return signal.reason;
-  if (error instanceof ApiError || error instanceof PassingFailure) return error;
+  if ([ApiError, ConnectionError, PassingFailure].some((kind) => error instanceof kind)) return error;
   const cause: unknown = ended.aborted ? ended.reason : error;
   const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
   const text = reason instanceof Error ? reason.message : String(reason);
@@ -91,6 +94,10 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The key must not go elsewhere. Browsers don't show the status. */
+const isRedirect = ({ status, type }: Response): boolean =>
+  type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
+
 /**
  * Rejects with ApiError for a refusal, with PassingFailure for what may pass, with ConnectionError for what
  * can't, and with the reason of the signal.
@@ -101,7 +108,9 @@ export async function startAttempt(attempt: Attempt): Promise<Response200> {
   const limit = limitSilence(attempt);
   limit.hear();
   try {
-    const response = await send(url, { headers, signal: limit.signal });
+    const response = await send(url, { headers, signal: limit.signal, redirect: 'manual' });
+    if (isRedirect(response))
+      throw new ConnectionError(`${new URL(url).origin} redirects to another address`);
     const chunks = readChunks(response, attempt, limit);
     if (response.ok || response.status === 304)
       return { status: response.status, headers: response.headers, chunks };

@@ -51,6 +51,8 @@ export type ResourceFacts = {
   /** As in addresses. */
   readonly name: string;
   readonly maxPageSize?: number;
+  /** `false` where `expand` is a filter. */
+  readonly expands?: boolean;
   /** The fields with whole numbers, such as `total` and `lines.quantity`, for clients that get bigints. */
   readonly integers?: readonly string[];
 };
@@ -60,32 +62,30 @@ const isSegment = (id: unknown): boolean => typeof id === 'string' && !/^\.{0,2}
 
 type Call = readonly [parameters?: object, options?: CallOptions];
 
-function createResource(
-  transport: Transport,
-  version: string,
-  { name, maxPageSize, integers }: ResourceFacts,
-) {
+function createResource(transport: Transport, version: string, facts: ResourceFacts) {
+  const { name, maxPageSize, expands = true, integers } = facts;
+  const write = (parameters: object) => writeQuery(parameters as Query, { expands });
   const base = `/api/public/${version}/${name}`;
   const toItem = integers === undefined ? (record: unknown) => record : createConverter(integers);
   return {
     list: (...[parameters = {}, options = {}]: Call) =>
       createList({
-        ...{ transport, path: base, query: parameters as Query, options, maxPageSize },
+        ...{ transport, path: base, query: parameters as Query, options, maxPageSize, expands },
         toItem: (record) => toItem(record) as { readonly id: string },
       }),
     get: async (id: string, ...[parameters = {}, options]: Call) => {
-      const path = `${base}/${encodeURIComponent(id)}${writeQuery(parameters as Query)}`;
+      const path = `${base}/${encodeURIComponent(id)}${write(parameters)}`;
       const { body } = isSegment(id) ? await transport.read(path, options) : { body: { data: [] } };
       const { data } = body as { readonly data: unknown };
       if (Array.isArray(data)) throw new TypeError(`${JSON.stringify(id)} is no id of a record`);
       return toItem(data);
     },
     export: (...[parameters = {}, options = {}]: Call) =>
-      exportRecords({ transport, path: base + writeQuery(parameters as Query), toItem, options }),
+      exportRecords({ transport, path: base + write(parameters), toItem, options }),
     changes: (options: ChangesOptions = {}) =>
       followChanges({ transport, path: `${base}/changes`, toItem, options }),
     summary: async (...[parameters = {}, options]: Call) => {
-      const path = `${base}/summary${writeQuery(parameters as Query)}`;
+      const path = `${base}/summary${write(parameters)}`;
       const { body, text: _, ...freshness } = await transport.read(path, options);
       const { data, total } = body as { readonly data: unknown[]; readonly total: number };
       return { ...freshness, data: data.map(toItem), total };

@@ -33,12 +33,11 @@ type ErrorBody = {
   readonly requestId?: string;
 };
 
+/** Undefined for what a proxy answers. */
 function readError(body: unknown): ErrorBody | undefined {
-  if (typeof body !== 'object' || body === null || !('error' in body)) return undefined;
-  const { error } = body;
-  return typeof error === 'object' && error !== null && 'message' in error && 'code' in error
-    ? (error as ErrorBody)
-    : undefined;
+  const { error } = (body ?? {}) as { readonly error?: Partial<ErrorBody> | null };
+  const isOurs = typeof error?.message === 'string' && typeof error.code === 'string';
+  return isOurs && Array.isArray(error.details ?? []) ? (error as ErrorBody) : undefined;
 }
 
 /** No whole response came, after all attempts. `cause` is the last failure. */
@@ -46,7 +45,7 @@ export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
 }
 
-/** An export broke off, and the records have changed since: it can't be continued. */
+/** An export broke off, or a walk started again too often, because the records changed. */
 export class InterruptedError extends Error {
   override readonly name = 'InterruptedError';
 }

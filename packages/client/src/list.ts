@@ -1,6 +1,6 @@
 // Walks the pages of a list. When a sync commits in between, the walk starts again and leaves out the records
 // that it has given.
-import { ApiError } from './errors.ts';
+import { ApiError, InterruptedError } from './errors.ts';
 import { type Query, writeQuery } from './query.ts';
 import type { CallOptions, Freshness, Transport } from './transport.ts';
 
@@ -28,6 +28,7 @@ export type Walk<Item> = {
   readonly query: Query;
   /** For walks whose parameters don't say one. */
   readonly maxPageSize?: number | undefined;
+  readonly expands?: boolean;
   readonly toItem: (record: unknown) => Item;
   readonly options: CallOptions;
 };
@@ -39,16 +40,19 @@ async function readPage<Item>(walk: Walk<Item>, query: Query): Promise<Page<Item
     body,
     text: _,
     ...freshness
-  } = await walk.transport.read(walk.path + writeQuery(query), walk.options);
+  } = await walk.transport.read(walk.path + writeQuery(query, walk), walk.options);
   const { data, pagination } = body as { readonly data: unknown[]; readonly pagination: Pagination };
   return { ...freshness, data: data.map(walk.toItem), pagination };
 }
 
-/** What the service takes where a request names none. */
-const defaultPageSize = 25;
+/** The first page of a walk may be too large before its size is known; its place is the same in any size. */
+const firstSmaller = 10;
+/** Restarts without a record that wasn't given before. */
+const maxVainRestarts = 5;
 
 /** The same place in pages of at most half the size; undefined for pages of one record. */
-function halve({ page, pageSize = defaultPageSize }: Position): Position | undefined {
+function halve({ page, pageSize }: Position): Position | undefined {
+  if (pageSize === undefined) return page === 1 ? { page, pageSize: firstSmaller } : undefined;
   const start = (page - 1) * pageSize;
   for (let size = Math.floor(pageSize / 2); size > 0; size -= 1)
     if (start % size === 0) return { page: start / size + 1, pageSize: size };
@@ -68,6 +72,7 @@ async function* walkPages<Item extends { readonly id: string }>(walk: Walk<Item>
   };
   const given = new Set<string>();
   let generation: string | undefined;
+  let vainRestarts = 0;
   let at = start;
   for (;;) {
     let page: Page<Item>;
@@ -82,15 +87,19 @@ async function* walkPages<Item extends { readonly id: string }>(walk: Walk<Item>
     }
     const hasChanged = generation !== undefined && generation !== page.generation;
     generation = page.generation;
-    if (hasChanged && at.page > 1) {
+    if (hasChanged && at.page > start.page) {
+      vainRestarts += 1;
+      if (vainRestarts > maxVainRestarts)
+        throw new InterruptedError('The records change faster than the list can be read: use export');
       at = start;
       continue;
     }
     const data = page.data.filter(({ id }) => !given.has(id));
     for (const { id } of data) given.add(id);
+    if (data.length > 0) vainRestarts = 0;
     yield { ...page, data };
     if (at.page >= page.pagination.totalPages) return;
-    at = { ...at, page: at.page + 1 };
+    at = { page: at.page + 1, pageSize: page.pagination.pageSize };
   }
 }
 

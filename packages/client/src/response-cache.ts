@@ -1,6 +1,7 @@
 export type CachedResponse = { readonly tag: string; readonly text: string };
 
 const maxChars = 8_000_000;
+const maxEntryChars = 1_000_000;
 
 /** Keeps responses by address; the least recently used go first. */
 export function createResponseCache(maxEntries: number) {
@@ -16,6 +17,7 @@ export function createResponseCache(maxEntries: number) {
     },
     keep(path: string, entry: CachedResponse): void {
       drop(path);
+      if (entry.text.length > maxEntryChars) return;
       entries.set(path, entry);
       chars += entry.text.length;
       for (const oldest of entries.keys()) {

@@ -50,7 +50,7 @@ export async function backOff(
 ): Promise<void> {
   if (!(error instanceof PassingFailure)) throw error;
   const slotMs = Math.min(maxBackoffMs, firstDelayMs * 2 ** (count - 1));
-  const ms = Math.max(error.afterMs ?? 0, slotMs / 2) + (Math.random() * slotMs) / 2;
-  if (count > maxRetries || ms > maxDelayMs) throw error.cause;
-  await wait(ms, signal);
+  const { afterMs = 0 } = error;
+  if (count > maxRetries || afterMs > maxDelayMs) throw error.cause;
+  await wait(Math.max(afterMs, slotMs / 2) + (Math.random() * slotMs) / 2, signal);
 }

@@ -54,9 +54,18 @@ export const freshnessOf = (headers: Headers): Freshness => ({
 
 /** Without a slash at its end. Throws a TypeError for what isn't an http or https address. */
 export function readBaseUrl(text: string): string {
-  const { protocol, origin, pathname } = new URL(text);
-  if (!/^https?:$/.test(protocol)) throw new TypeError(`baseUrl must be an http or https address: ${text}`);
+  const { protocol, origin, pathname, username } = new URL(text);
+  if (!/^https?:$/.test(protocol) || username !== '')
+    throw new TypeError('baseUrl must be an http or https address without a user name');
   return origin + pathname.replace(/\/+$/, '').replace(/\/api\/public$/, '');
+}
+
+/** Without the spaces and line breaks around it. Throws a TypeError for what a header can't carry. */
+function checkKey(key: string): string {
+  const trimmed = key.trim();
+  if (!/^[\x21-\x7e]+$/.test(trimmed))
+    throw new TypeError('The key is empty, or has characters that no key has');
+  return trimmed;
 }
 
 type Reader = {
@@ -73,7 +82,7 @@ async function startReading(
   { signal }: CallOptions,
 ): Promise<Response200> {
   const { key, timeoutMs = 30_000, fetch: send = fetch } = options;
-  headers.set('authorization', `Bearer ${typeof key === 'string' ? key : await key()}`);
+  headers.set('authorization', `Bearer ${checkKey(typeof key === 'string' ? key : await key())}`);
   return startAttempt({ url: base + path, headers, timeoutMs, signal, send });
 }
 
@@ -121,30 +130,39 @@ async function findTenant(reader: Reader): Promise<string> {
   throw new TypeError('The service names no organization for this key: give `tenant`');
 }
 
+/** Rejects with the reason of the signal once it is aborted. */
+async function orAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  signal.throwIfAborted();
+  let abort = () => {};
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason);
+  });
+  signal.addEventListener('abort', abort);
+  return Promise.race([work, aborted]).finally(() => signal.removeEventListener('abort', abort));
+}
+
 /** Throws a TypeError for options that can't work. */
 export function createTransport(options: ClientOptions): Transport {
   const { key, tenant, maxRetries = 6, maxCached = 100 } = options;
-  if (tenant === undefined && typeof key === 'string' && !key.startsWith('psk_'))
+  if (tenant === undefined && typeof key === 'string' && !key.trim().startsWith('psk_'))
     throw new TypeError('With a record token, give `tenant`, the id of the organization');
   const base = readBaseUrl(options.baseUrl);
   const reader: Reader = { base, options, maxRetries, cache: createResponseCache(maxCached) };
   let found: Promise<string> | undefined;
-  /** Asked once; again after a failure. */
-  const getTenant = async (): Promise<string> => {
+  /** Asked once for all calls; again after a failure. */
+  const getTenant = async ({ signal }: CallOptions): Promise<string> => {
     if (tenant !== undefined) return tenant;
-    found ??= findTenant(reader);
-    try {
-      return await found;
-    } catch (error) {
+    found ??= findTenant(reader).catch((error) => {
       found = undefined;
       throw error;
-    }
+    });
+    return signal === undefined ? found : orAborted(found, signal);
   };
   return {
     maxRetries,
-    read: async (path, call = {}) => read(reader, path, call, await getTenant()),
+    read: async (path, call = {}) => read(reader, path, call, await getTenant(call)),
     start: async (path, headers, call = {}) => {
-      headers.set('x-tenant-id', await getTenant());
+      headers.set('x-tenant-id', await getTenant(call));
       return startReading(reader, path, headers, call);
     },
   };

@@ -22,11 +22,17 @@ export type ResourceTypes = {
   readonly summary: { readonly parameters: object; readonly row: object };
 };
 
-type Named<Whole, Names> = Names extends readonly (infer Name)[]
-  ? number extends Names['length']
-    ? Partial<Pick<Whole, Name & keyof Whole>>
-    : Pick<Whole, Name & keyof Whole>
-  : Pick<Whole, Names & keyof Whole>;
+type IsUnion<Type, Whole = Type> = Type extends unknown ? ([Whole] extends [Type] ? false : true) : never;
+/** A name that is known only when the program runs gives properties that may be there. */
+type One<Whole, Name> =
+  IsUnion<Name> extends true ? Partial<Pick<Whole, Name & keyof Whole>> : Pick<Whole, Name & keyof Whole>;
+type Named<Whole, Names, Found = unknown> = Names extends readonly [infer First, ...infer Rest]
+  ? Named<Whole, Rest, Found & One<Whole, First>>
+  : Names extends readonly []
+    ? Found
+    : Names extends readonly (infer Name)[]
+      ? Partial<Pick<Whole, Name & keyof Whole>>
+      : One<Whole, Names>;
 type Flat<Type> = { [Name in keyof Type]: Type[Name] };
 
 declare const unknown: unique symbol;
@@ -43,20 +49,28 @@ export type Paging = { readonly page?: number; readonly pageSize?: number };
 export type Shape<T extends ResourceTypes> = {
   /** Only these fields; `id` is always included. */
   readonly fields?: readonly (keyof T['record'])[];
-  /** Embeds related records. */
-  readonly expand?: readonly (keyof T['related'])[];
-};
+} & Expanding<T['related']>;
+
+/** Without related records, `expand` may be a filter. */
+type Expanding<Related> = [keyof Related] extends [never]
+  ? unknown
+  : {
+      /** Embeds related records. */
+      readonly expand?: readonly (keyof Related)[];
+    };
 
 type Fields<T extends ResourceTypes, P> = 'fields' extends keyof P
   ? P extends { readonly fields: infer Names }
     ? Pick<T['record'], 'id'> & Named<T['record'], Names>
     : Pick<T['record'], 'id'> & Partial<T['record']>
   : T['record'];
-type Related<T extends ResourceTypes, P> = 'expand' extends keyof P
-  ? P extends { readonly expand: infer Names }
-    ? Named<T['related'], Names>
-    : Partial<T['related']>
-  : unknown;
+type Related<T extends ResourceTypes, P> = [keyof T['related']] extends [never]
+  ? unknown
+  : 'expand' extends keyof P
+    ? P extends { readonly expand: infer Names }
+      ? Named<T['related'], Names>
+      : Partial<T['related']>
+    : unknown;
 
 /** A record with the fields and related records that the parameters ask for. */
 export type Shown<T extends ResourceTypes, P> = Flat<Fields<T, P> & Related<T, P>>;

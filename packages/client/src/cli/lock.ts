@@ -1,6 +1,6 @@
 // The file that remembers which clients were written from which descriptions.
 import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { IntegerForm } from '../generate/typescript.ts';
 import { UsageError } from './settings.ts';
@@ -43,5 +43,7 @@ export async function lockClient(folder: string, client: LockedClient): Promise<
   const idOf = ({ out, lang, version }: LockedClient) => `${out} ${lang} ${version}`;
   const others = (await readLock(folder)).filter((each) => idOf(each) !== idOf(client));
   const clients = [...others, client].sort((one, other) => (idOf(one) < idOf(other) ? -1 : 1));
-  await writeFile(path.join(folder, lockName), `${JSON.stringify({ clients }, undefined, 2)}\n`);
+  const file = path.join(folder, lockName);
+  await writeFile(`${file}.new`, `${JSON.stringify({ clients }, undefined, 2)}\n`);
+  await rename(`${file}.new`, file);
 }

@@ -68,6 +68,6 @@ try {
     console.error(`${error.message} (${error.status}, request ${error.requestId ?? 'unknown'})`);
   else if (isUsageError(error) || error instanceof ConnectionError || error instanceof TypeError)
     console.error(error.message);
-  else throw error;
+  else console.error(error);
   process.exitCode = 2;
 }

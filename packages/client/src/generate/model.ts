@@ -78,13 +78,17 @@ export function createNames({ resources }: Model): (wanted: string) => string {
   };
 }
 
+/** Its values are then repeated, as those of all filters. */
+export const takesExpandAsFilter = ({ filters }: ResourceModel): boolean =>
+  filters.some(({ name }) => name === 'expand');
+
 /** Of a field, for the name of a type: `lines` → `Lines`. */
 export const toPascalCase = (name: string): string =>
   name.charAt(0).toUpperCase() + name.slice(1).replaceAll(/\W/g, '_');
 
 /** The first sentence of what a publisher wrote, on one line. */
 export const firstSentence = (about: string): string =>
-  (/^.*?[.!?](?=\s|$)/s.exec(about)?.[0] ?? about).replace(/\s+/g, ' ').trim();
+  (/^.*?[.!?](?=\s|$)/s.exec(about)?.[0] ?? about).replace(/[\s\u0000-\u001f\u007f]+/g, ' ').trim();
 
 /** Follows references within the document. */
 const createResolve =
@@ -144,14 +148,17 @@ const readRelations = (properties: Json): Relation[] =>
           .find((found) => found !== '') ?? '',
     }));
 
-const readParameters = (operation: Json, resolve: Resolve): (Property & { readonly schema: Json })[] =>
+type Parameter = Property & { readonly schema: Json; readonly explode: unknown };
+
+const readParameters = (operation: Json, resolve: Resolve): Parameter[] =>
   listOf(operation['parameters'])
     .map(resolve)
     .filter((parameter) => parameter['in'] === 'query')
     .map((parameter) => {
       const schema = resolve(parameter['schema']);
       const about = textOf(parameter['description']);
-      return { name: textOf(parameter['name']), about, type: readType(schema, resolve), schema };
+      const { explode } = parameter;
+      return { name: textOf(parameter['name']), about, type: readType(schema, resolve), schema, explode };
     });
 
 const jsonSchema = (operation: Json, resolve: Resolve): Json => {
@@ -160,8 +167,16 @@ const jsonSchema = (operation: Json, resolve: Resolve): Json => {
 };
 
 const sortNames = ['sort', 'order'];
-/** Parameters that the client sets itself, or that decide the type of a record. */
-const shapeNames = ['page', 'pageSize', 'fields', 'expand', 'format', 'bom'];
+/**
+ * Whether the client sets the parameter itself, or it decides the type of a record. Older versions may have
+ * filters by the names of parameters that they don't have.
+ */
+function isShape({ name, type, explode }: Parameter, all: readonly Parameter[]): boolean {
+  if (name === 'expand') return explode === false;
+  if (name === 'format') return type.choices.includes('ndjson');
+  if (name === 'bom') return all.some((other) => other.name === 'format' && isShape(other, all));
+  return ['page', 'pageSize', 'fields'].includes(name);
+}
 
 function readSummary(operation: Json, filters: readonly Property[], resolve: Resolve) {
   const known = new Set(filters.map(({ name }) => name));
@@ -181,7 +196,7 @@ function readResource(document: Json, name: string, base: string, property: stri
   const parameters = readParameters(list, resolve);
   const properties = objectOf(resolve(items)['properties']);
   const own = Object.fromEntries(Object.entries(properties).filter(([, schema]) => !isRelation(schema)));
-  const filters = parameters.filter((each) => ![...sortNames, ...shapeNames].includes(each.name));
+  const filters = parameters.filter((each) => !sortNames.includes(each.name) && !isShape(each, parameters));
   const summary = operationAt(`${base}/summary`);
   const maximum = parameters.find((each) => each.name === 'pageSize')?.schema['maximum'];
   const tags = listOf(document['tags']).map(objectOf);

@@ -5,8 +5,10 @@ import {
   firstSentence,
   listPaths,
   type Model,
+  type Path,
   type Property,
   type ResourceModel,
+  takesExpandAsFilter,
   toPascalCase,
   type ValueType,
 } from './model.ts';
@@ -153,7 +155,7 @@ function writeRecord({ record, about, fields, relations }: ResourceModel, { answ
   add(record, own, { about, total: true, bases });
 }
 
-const unpack = (name: string): string => `**parameters: Unpack[${name}]`;
+const unpack = (name: string): string => `**parameters: _te.Unpack[${name}]`;
 
 /** `selecting` is the class of the filters. */
 function writeReads(resource: ResourceModel, selecting: string, { add }: Writer): string[] {
@@ -213,14 +215,19 @@ function writeResource(resource: ResourceModel, unique: (name: string) => string
   return { kind, text: [...writer.parts, text].join('\n\n') };
 }
 
+const numbersOf = (paths: readonly Path[]): string => {
+  const found = paths.filter(({ type }) => type.kind === 'number' || type.kind === 'integer');
+  return `{${found.map(({ path, type }) => `${quote(path)}: ${kinds[type.kind]}`).join(', ')}}`;
+};
+
 function memberOf(resource: ResourceModel, model: Model, kind: string): string {
   const { name, maxPageSize } = resource;
   const attribute = name.replaceAll('-', '_');
-  const numbers = listPaths(resource, model.resources)
-    .filter(({ type }) => (type.kind === 'number' || type.kind === 'integer') && !type.isMasked)
-    .map(({ path, type }) => `${quote(path)}: ${kinds[type.kind]}`);
+  const numbers = numbersOf(listPaths(resource, model.resources));
+  const inRows = numbersOf((resource.summary?.row ?? []).map((each) => ({ ...each, path: each.name })));
+  const more = takesExpandAsFilter(resource) ? ', expands=False' : '';
   const base = quote(`/api/public/${model.version}/${name}`);
-  return `        self.${keywords.has(attribute) ? `${attribute}_` : attribute} = ${kind}(transport, ${base}, ${maxPageSize}, {${numbers.join(', ')}})\n`;
+  return `        self.${keywords.has(attribute) ? `${attribute}_` : attribute} = ${kind}(transport, ${base}, ${maxPageSize}, ${numbers}, ${inRows}${more})\n`;
 }
 
 /** Where a record is called like a constant of Python, it gets another name. */
@@ -250,7 +257,7 @@ from . import _runtime as _r
 
 ${listed.map((name) => `${unique(name)} = _r.${name}\n`).join('')}
 if t.TYPE_CHECKING:
-    from typing_extensions import Unpack
+    import typing_extensions as _te
 
 
 ${written.map(({ text }) => text).join('\n\n')}

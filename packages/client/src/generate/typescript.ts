@@ -6,6 +6,7 @@ import {
   type Model,
   type Property,
   type ResourceModel,
+  takesExpandAsFilter,
   toPascalCase,
   type ValueType,
 } from './model.ts';
@@ -126,7 +127,11 @@ const writeFacts = (resource: ResourceModel, { resources }: Model, integers: Int
   const { name, property, maxPageSize } = resource;
   const wide = listPaths(resource, resources).filter(({ type }) => type.isWide);
   const paths = wide.map(({ path }) => path);
-  const facts = { name, maxPageSize, ...(integers === 'bigint' && { integers: paths }) };
+  const facts = {
+    ...{ name, maxPageSize },
+    ...(takesExpandAsFilter(resource) && { expands: false }),
+    ...(integers === 'bigint' && { integers: paths }),
+  };
   return `    ${keyOf(property)}: ${JSON.stringify(facts)},\n`;
 };
 
