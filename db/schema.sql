@@ -1902,7 +1902,7 @@ create policy owner_sees_all on users for all to portal_owner using (true);
 grant select on users to portal_service;
 grant update (name) on users to portal_service;
 
--- Addresses at which spreadsheets read a view as CSV, without any other credential. Such a read has what rights its creator has then: created_by, and the API key if one was used. rows: the conditions of a row scope, all of which must hold. token_hash: SHA-256 of the token in the address.
+-- Addresses at which spreadsheets read a view as CSV, without any other credential. Such a read has what rights its creator has then: created_by, and the API key if one was used. rows: the conditions of a row scope, all of which must hold. token_hash: SHA-256 of the token in the address. secret_mark: SHA-256 of the stored hash of the secret of the key that made it.
 create table view_links (
   id uuid not null,
   organization_id uuid not null,
@@ -1912,19 +1912,21 @@ create table view_links (
   rows jsonb not null,
   created_by uuid not null,
   api_key_id uuid,
+  secret_mark bytea,
   created_at timestamp with time zone default clock_timestamp() not null,
   expires_at timestamp with time zone not null,
   last_used_at timestamp with time zone,
   uses bigint default 0 not null,
   constraint view_links_pkey PRIMARY KEY (id),
   constraint view_link_token_is_unique UNIQUE (token_hash),
+  constraint view_link_creator_is_a_member FOREIGN KEY (organization_id, created_by) REFERENCES memberships(organization_id, user_id) ON DELETE CASCADE,
   constraint view_links_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES api_keys(id) ON DELETE CASCADE,
-  constraint view_links_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
   constraint view_links_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE,
   constraint view_links_organization_id_view_id_fkey FOREIGN KEY (organization_id, view_id) REFERENCES views(organization_id, id) ON DELETE CASCADE
 );
 CREATE INDEX view_links_api_key_id_idx ON view_links USING btree (api_key_id) WHERE api_key_id IS NOT NULL;
 CREATE INDEX view_links_expires_at_idx ON view_links USING btree (expires_at);
+CREATE INDEX view_links_organization_id_created_by_idx ON view_links USING btree (organization_id, created_by);
 CREATE INDEX view_links_organization_id_view_id_created_at_id_idx ON view_links USING btree (organization_id, view_id, created_at, id);
 alter table view_links enable row level security;
 alter table view_links force row level security;

@@ -210,6 +210,9 @@ function mountErrors(app: Express, ctx: Ctx, { smallPage }: PageAssets): void {
   app.use(errorHandler(ctx.log));
 }
 
+/** Below them, requests may write: links count guesses. */
+const writingPaths = ['/unsubscribe', '/pay/sandbox', '/auth', '/portal', linksBase, platformBase, mcpPath];
+
 /** Mounts all routers, pages and middleware. Throws when a route definition is invalid. */
 export function createApp(base: Ctx, options: AppOptions = {}): Express {
   const ctx: ReadingCtx = { ...base, reads: options.reads ?? createReadEngine(base) };
@@ -237,8 +240,7 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   // Before the others, so that public requests don't pass through their routers.
   mountPublic(app, ctx, { usage, referencePage: pages.public, stopping: options.streams?.stopping });
   app.use(pendingHeadersMiddleware);
-  if (options.gate !== undefined)
-    app.use(['/unsubscribe', '/pay/sandbox', '/auth', '/portal', platformBase, mcpPath], options.gate);
+  if (options.gate !== undefined) app.use(writingPaths, options.gate);
   app.use('/assets', assets.handler);
   app.get(`${platformBase}/openapi/preview`, pages.platform);
   const demo = options.demoOwner && createDemo(ctx, options.demoOwner, isPortalOn(ctx));

@@ -14,16 +14,19 @@ import { parseInput } from './route/parse.ts';
 import type { DownloadFile } from './route/route.ts';
 import { recordServed } from './served.ts';
 
-/** A link that works. `open` rejects as a download of the view does. */
+/**
+ * A link that works. `open` resolves with undefined when it has ended meanwhile, and rejects as a download of the
+ * view does.
+ */
 export type FoundLink = {
   readonly id: string;
   readonly organizationId: string;
-  open(raw: boolean, left: AbortSignal): Promise<DownloadFile>;
+  open(raw: boolean, left: AbortSignal): Promise<DownloadFile | undefined>;
 };
 /** `find` resolves with undefined for a link that does not work, for whatever reason. */
 export type Links = {
   find(ctx: ReadingCtx, token: string): Promise<FoundLink | undefined>;
-  /** Called when a file was sent to its end. */
+  /** Called when the first records are there, whether or not all of them are read. */
   onRead(link: FoundLink): void;
 };
 
@@ -40,39 +43,93 @@ const ended = (): AppError => {
   });
 };
 
+/** What is wrong with the view, such as the name of a field, is none of the reader's business. */
+function withoutDetails(error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  if (error.status === 403) return ended();
+  const message = 'The view of this link does not work at the moment. Its owner sees why in the console';
+  return error.status === 422 ? new AppError('VALIDATION_ERROR', message, { cause: error }) : error;
+}
+
+/** More than a spreadsheet needs that asks for its head first. */
+const maxReadsAtOnce = 2;
+
+const tooMany = (): AppError => {
+  const message = 'This link is being read already';
+  return new AppError('RATE_LIMIT_EXCEEDED', message, {
+    details: [{ path: '', code: 'link_busy', message: `${message}. Try again when that read has ended` }],
+    headers: { 'Retry-After': '5' },
+  });
+};
+
+/** Counts the reads of each link in this process. */
+function createReadCounts() {
+  const counts = new Map<string, number>();
+  return {
+    /** Throws 429 for one too many. */
+    begin(id: string): void {
+      const count = counts.get(id) ?? 0;
+      if (count >= maxReadsAtOnce) throw tooMany();
+      counts.set(id, count + 1);
+    },
+    end(id: string): void {
+      const count = counts.get(id) ?? 0;
+      if (count > 1) counts.set(id, count - 1);
+      else counts.delete(id);
+    },
+  };
+}
+
 const parseToken = ({ params }: Request): string => /^(.*)\.csv$/.exec(String(params['token']))?.[1] ?? '';
 
-async function serve(ctx: ReadingCtx, failures: FailureLimit, links: Links, req: Request, res: Response) {
+type Serving = {
+  readonly ctx: ReadingCtx;
+  readonly failures: FailureLimit;
+  readonly links: Links;
+  readonly reads: ReturnType<typeof createReadCounts>;
+};
+
+async function serve({ ctx, failures, links, reads }: Serving, req: Request, res: Response) {
   const link = await links.find(ctx, parseToken(req));
   if (link === undefined) {
     await failures.countGuess(req);
     throw ended();
   }
-  const { id, organizationId, open } = link;
+  const { id, organizationId } = link;
   res.locals['logged'] = { organizationId, credential: { kind: 'view-link', id } };
   const input = { params: {}, query: req.query, queryText: toQueryText(req.originalUrl), body: undefined };
   const { query } = parseInput({ query: Parameters }, input) as { query: z.output<typeof Parameters> };
-  await sendFile(req, res, {
-    contentType: 'text/csv; charset=utf-8',
-    isPacked: req.acceptsEncodings('gzip') === 'gzip',
+  const open = async (left: AbortSignal) => {
+    const file = await link.open(query.raw, left).catch((error) => {
+      throw withoutDetails(error);
+    });
+    if (file === undefined) throw ended();
+    links.onRead(link);
     // Each read decides again, so no part of an earlier one is continued.
-    open: async (left) => ({ ...(await open(query.raw, left)), tag: undefined }),
-  });
-  if (req.method === 'GET' && res.writableFinished) links.onRead(link);
+    return { ...file, tag: undefined };
+  };
+  reads.begin(id);
+  try {
+    const isPacked = req.acceptsEncodings('gzip') === 'gzip';
+    await sendFile(req, res, { contentType: 'text/csv; charset=utf-8', isPacked, open });
+  } finally {
+    reads.end(id);
+  }
 }
 
 /**
  * Mount it at the path of links: GET and HEAD of `/{token}.csv`. Throws 404 for a link that does not work, which is
- * a page for browsers, and 429 for too many of these.
+ * a page for browsers, and 429 for too many of these and for too many reads of a link at once.
  */
 export function createCsvLinks(ctx: ReadingCtx, failures: FailureLimit, links: Links, files: SmallPageFiles) {
+  const serving: Serving = { ctx, failures, links, reads: createReadCounts() };
   const handle: RequestHandler = async (req, res) => {
     recordServed(res, { route: `${linksBase}/{token}.csv`, kind: 'export' });
     res.vary('Accept-Encoding');
     res.setHeader('Referrer-Policy', 'no-referrer');
     res.setHeader('X-Robots-Tag', 'noindex');
     try {
-      await serve(ctx, failures, links, req, res);
+      await serve(serving, req, res);
     } catch (error) {
       if (!(error instanceof AppError) || error.status !== 404 || !wantsPage(req)) throw error;
       sendErrorPage(res, error, { reason: error.details[0]?.message, action: undefined }, files);

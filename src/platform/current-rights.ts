@@ -20,7 +20,7 @@ function rightsOfKey(
   const isCurrent = key.user_id === userId;
   const works = isCurrent
     ? key.status === 'active'
-    : key.previous_created_by === userId && key.former_secret_until !== null;
+    : key.previous_created_by === userId && key.grace_ends_at !== null;
   const { scope_versions: versions, scope_resources: resources, scope_permissions: scoped } = key;
   const { scope_rows: rows, scope_fields: fields, scope_unmasked: unmasked } = key;
   if (

@@ -32,6 +32,7 @@ const pages: Readonly<Record<string, string>> = {
   'USE /api/public': 'describes itself, version by version',
   'USE /assets': 'files of pages',
   'GET /invitations/accept': 'page of a mail',
+  'GET /client.tgz': 'the typed client, as npm installs it',
   'GET /links/:token': 'a view as CSV for spreadsheets, by a link',
   'GET /unsubscribe': 'page of a mail',
   'POST /unsubscribe': 'RFC 8058',

@@ -1,5 +1,5 @@
 // Reads a view by a link: with what rights the creator of the link has at that time, and masked as for mails.
-import type { ReadingCtx } from '../../core/ctx.ts';
+import type { ReadingCtx, TenantCtx } from '../../core/ctx.ts';
 import { hashSecretToken, secretTokenPattern } from '../../core/secrets/secret-token.ts';
 import { chooseWarehouse } from '../../db/former-warehouse.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
@@ -7,7 +7,7 @@ import type { FoundLink } from '../../http/csv-link.ts';
 import { allRows, type CallerRights } from '../../public/index.ts';
 import { findRights } from '../current-rights.ts';
 import { openFileOfView } from '../views/views.service.ts';
-import { findVisibleView } from '../views/views.store.ts';
+import { findVisibleView, type ViewRow } from '../views/views.store.ts';
 import { assertRowsUnmasked } from './link-rows.ts';
 import { findLinkByHash, findOrganizationOfLink, type LinkRow } from './view-links.store.ts';
 
@@ -28,27 +28,47 @@ const toRights = ({ rows }: Pick<LinkRow, 'rows'>): CallerRights => ({
   ...(rows.length > 0 && { rows }),
 });
 
-/** Undefined for a link that does not work, for whatever reason. */
-export async function findLink(base: ReadingCtx, token: string): Promise<FoundLink | undefined> {
-  if (!secretTokenPattern.test(token)) return undefined;
-  const hash = hashSecretToken(token);
+type Found = { readonly ctx: ReadingCtx & TenantCtx; readonly link: LinkRow; readonly view: ViewRow };
+
+async function findReadable(base: ReadingCtx, hash: Buffer): Promise<Found | undefined> {
   const organizationId = await findOrganizationOfLink(base.db.control, hash);
   if (organizationId === undefined) return undefined;
   const ctx = { ...base, organizationId, db: chooseWarehouse(base.db, organizationId) };
-  const found = await inTransaction(ctx, async (tx) => {
+  return inTransaction(ctx, async (tx) => {
     const link = await findLinkByHash(tx, organizationId, hash);
     if (link === undefined || link.expires_at <= base.clock.now()) return undefined;
     const view = await findViewOfCreator(tx, organizationId, link);
-    return view && { link, view };
+    return view && { ctx, link, view };
   });
+}
+
+/** Undefined for a link that does not work, for whatever reason. Its `open` throws as a download of the view does. */
+export async function findLink(base: ReadingCtx, token: string): Promise<FoundLink | undefined> {
+  if (!secretTokenPattern.test(token)) return undefined;
+  const hash = hashSecretToken(token);
+  const found = await findReadable(base, hash);
   if (found === undefined) return undefined;
-  const { link, view } = found;
+  const { ctx, link, view } = found;
   return {
     id: link.id,
-    organizationId,
+    organizationId: ctx.organizationId,
     open: async (raw, left) => {
-      await assertRowsUnmasked(ctx, view, link.rows);
-      return openFileOfView(ctx, view, toRights(link), raw ? 'raw-csv' : 'csv', left);
+      const ended = new AbortController();
+      const signal = AbortSignal.any([left, ended.signal]);
+      const file = await openFileOfView(ctx, view, toRights(link), raw ? 'raw-csv' : 'csv', signal);
+      // It may have waited for its turn: what counts are the rights of the state that it reads.
+      const mayRead = async () => {
+        await assertRowsUnmasked(ctx, view, link.rows);
+        return (await findReadable(base, hash)) !== undefined;
+      };
+      try {
+        if (await mayRead()) return file;
+      } catch (error) {
+        ended.abort();
+        throw error;
+      }
+      ended.abort();
+      return undefined;
     },
   };
 }

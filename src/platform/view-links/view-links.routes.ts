@@ -8,12 +8,23 @@ import * as service from './view-links.service.ts';
 export const viewLinkRoutes = inGroup('Views', [
   defineRoute('listViewLinks', 'GET /views/{id}/links', {
     permission: 'view:read',
+    readsRecords: true,
     summary: "List a view's links",
     description: 'Newest first, until 30 days after their end. Addresses are never returned again.',
     params: IdParams,
     query: NamedPageQuery,
     response: createPageSchema(ViewLink),
     handler: (ctx, { params, query }) => service.listLinks(ctx, params.id, query),
+  }),
+  defineRoute('listAllViewLinks', 'GET /view-links', {
+    permission: 'member:update',
+    readsRecords: true,
+    summary: 'List the links to all views',
+    description:
+      'Also those to views that the caller may not see, so that they can be revoked. Newest first.',
+    query: NamedPageQuery,
+    response: createPageSchema(ViewLink),
+    handler: (ctx, { query }) => service.listAllLinks(ctx, query),
   }),
   defineRoute('createViewLink', 'POST /views/{id}/links', {
     permission: 'view:read',

@@ -39,14 +39,17 @@ export type NewViewLink = z.output<typeof NewViewLink>;
 
 const fields = {
   id: Id,
+  viewId: Id,
   name: z.string(),
   rows: z.array(z.object({ field: z.string(), in: z.array(z.string()) })),
   creator: z.object({ id: Id, email: z.string(), name: z.string() }),
-  keyId: Id.nullable().describe('The API key that created it, with which it ends; null for a person'),
+  keyId: Id.nullable().describe(
+    'The API key that created it; the link ends with the secret that was used. Null for a person',
+  ),
   createdAt: Instant,
   expiresAt: Instant,
   lastUsedAt: Instant.nullable(),
-  uses: z.int().describe('Number of successful reads. Those of the last ten seconds may be missing'),
+  uses: z.int().describe('Number of reads that began. Those of the last ten seconds may be missing'),
 };
 export const ViewLink = z.object(fields).meta({ id: 'ViewLink' });
 export type ViewLink = z.input<typeof ViewLink>;

@@ -22,6 +22,7 @@ const maxLinksOfView = 100;
 
 const view = (row: store.LinkRow): ViewLink => ({
   id: row.id,
+  viewId: row.view_id,
   name: row.name,
   rows: row.rows.map(({ field, in: values }) => ({ field, in: [...values] })),
   creator: { id: row.created_by, email: row.creator_email, name: row.creator_name },
@@ -48,6 +49,12 @@ export const listLinks = (ctx: RequestCtx, viewId: string, page: NamedPageQuery)
     await getVisibleView(tx, ctx, viewId);
     return viewPage(await store.listLinkRows(tx, ctx.organizationId, viewId, page), page, view);
   });
+
+/** Of all views, also of those that the caller doesn't see. */
+export const listAllLinks = (ctx: RequestCtx, page: NamedPageQuery) =>
+  inTransaction(ctx, async (tx) =>
+    viewPage(await store.listLinkRows(tx, ctx.organizationId, null, page), page, view),
+  );
 
 /** Throws 422 `limit_reached` when the organization or the view has too many. */
 async function assertRoom(tx: Tx, ctx: RequestCtx, viewId: string): Promise<void> {
@@ -78,10 +85,12 @@ export async function createLink(
       ...{ id, view_id: viewId, name: name ?? shown.name, expires_at: end, created_by: user.id },
       api_key_id: credential.kind === 'api-key' ? credential.id : null,
       token_hash: hashSecretToken(token),
+      secret_mark:
+        credential.secretMark === undefined ? null : Buffer.from(credential.secretMark, 'base64url'),
       rows: JSON.stringify(rows),
     });
     const row = orNotFound(await store.findLinkRow(tx, ctx.organizationId, viewId, id), 'Link');
-    const { creator: _creator, ...made } = view(row);
+    const { creator: _creator, viewId: _viewId, ...made } = view(row);
     await writeAudit(tx, ctx, 'view-link.create', ['view-link', id], { viewId, ...forAudit(shown, made) });
     return { ...view(row), url: `${ctx.settings.publicUrl}${linkPath(token)}${raw ? '?raw=true' : ''}` };
   });

@@ -30,10 +30,15 @@ const select = (tx: Tx, organizationId: string) =>
     .select('l.created_at', 'l.expires_at', 'l.last_used_at', 'l.uses')
     .select('u.email as creator_email', 'u.name as creator_name');
 
-export function listLinkRows(tx: Tx, organizationId: string, viewId: string, { q, ...page }: NamedPageQuery) {
-  const query = select(tx, organizationId)
-    .where('l.view_id', viewId)
-    .orderBy(newestFirst('l.created_at', 'l.id'));
+/** Those of a view, or of all. */
+export function listLinkRows(
+  tx: Tx,
+  organizationId: string,
+  viewId: string | null,
+  { q, ...page }: NamedPageQuery,
+) {
+  const query = select(tx, organizationId).orderBy(newestFirst('l.created_at', 'l.id'));
+  if (viewId !== null) query.where('l.view_id', viewId);
   if (q !== undefined) query.whereRaw(containsSql('l.name'), [q]);
   return readPage<LinkRow>(query, page);
 }
@@ -43,8 +48,16 @@ export const findLinkRow = async (tx: Tx, organizationId: string, viewId: string
     | LinkRow
     | undefined;
 
+/** Undefined also when the secret that made the link has ended. */
 export const findLinkByHash = async (tx: Tx, organizationId: string, hash: Buffer) =>
-  (await select(tx, organizationId).where('l.token_hash', hash).first()) as LinkRow | undefined;
+  (await select(tx, organizationId)
+    .leftJoin('api_keys as k', 'k.id', 'l.api_key_id')
+    .where('l.token_hash', hash)
+    .whereRaw(
+      `(l.secret_mark is null or l.secret_mark = sha256(k.secret_hash)
+        or (l.secret_mark = sha256(k.previous_secret_hash) and k.previous_expires_at > now()))`,
+    )
+    .first()) as LinkRow | undefined;
 
 /** The organization of the link with this hash of its token, whether or not it still works. */
 export async function findOrganizationOfLink(db: Knex, hash: Buffer): Promise<string | undefined> {
@@ -66,6 +79,7 @@ export async function countLinks(tx: Tx, organizationId: string, viewId: string)
 
 type NewLink = Pick<LinkRow, 'id' | 'view_id' | 'name' | 'created_by' | 'api_key_id' | 'expires_at'> & {
   readonly token_hash: Buffer;
+  readonly secret_mark: Buffer | null;
   readonly rows: string;
 };
 export const insertLink = (tx: Tx, organizationId: string, row: NewLink) =>

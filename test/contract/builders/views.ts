@@ -94,6 +94,12 @@ export const viewBuilders: BuilderGroup = {
     },
     deleteView: { build: ofView, mayRefuse },
     listViewLinks: { build: async (fixture) => ({ params: { id: (await makeLink(fixture)).id } }) },
+    listAllViewLinks: {
+      build: async (fixture) => {
+        await makeLink(fixture);
+        return {};
+      },
+    },
     createViewLink: {
       build: async (fixture) => ({
         params: { id: await makeView(fixture) },

@@ -26,8 +26,9 @@ const columns = ['tranid', 'total', 'status', 'entity.name'];
 
 let owner: Api;
 let viewId: string;
+let table: string;
 beforeAll(async () => {
-  await loadInvoices(org.ctx, org.id, [
+  table = await loadInvoices(org.ctx, org.id, [
     { id: 1, tranid: 'INV-20017', status: 'open', total: '-15.30', entityName: '=HYPERLINK("x")' },
     { id: 2, tranid: 'INV-20018', status: 'paid', total: '7', entityName: '\t+1' },
     { id: 3, tranid: 'INV-20019', status: null, total: '12345678901234567890.10', entityName: 'Ann' },
@@ -238,12 +239,52 @@ describe('a link ends', () => {
     await readText(own.url);
     expect((await owner('delete', `${org.at}/members/${id}`)).status).toBe(204);
     await expectEnded(own.url);
-    expect((await org.sql((tx) => tx('view_links').where({ id: own.id }))).length).toBe(1);
+    expect(await org.sql((tx) => tx('view_links').where({ id: own.id }))).toEqual([]);
     const view = await makeView(owner);
     const { id: linkId, url } = await makeLink({}, owner, view);
     await owner('delete', `/views/${view}`);
     await expectEnded(url);
     expect(await org.sql((tx) => tx('view_links').where({ id: linkId }))).toEqual([]);
+  });
+
+  it('with the secret that made it, at the end of its grace period', async () => {
+    const scopes = { versions: [], resources: [], permissions: ['write'] };
+    const made = await owner('post', '/api-keys', { name: 'Reports', scopes, expiresAt: null });
+    const { id: keyId, secret } = made.body;
+    const { url } = await makeLink({}, createApi(org.app, secret));
+    await readText(url);
+    const rotate = (gracePeriodSeconds: number) =>
+      owner('post', `/api-keys/${keyId}/rotate`, { gracePeriodSeconds });
+    const { secret: next } = (await rotate(3_600)).body;
+    await readText(url);
+    const ofOther = await makeLink({}, createApi(org.app, next));
+    expect((await rotate(0)).status).toBe(201);
+    await expectEnded(url);
+    await expectEnded(ofOther.url);
+    await org.admin.raw('select prune_expired()');
+    expect(await org.sql((tx) => tx('view_links').where({ api_key_id: keyId }))).toHaveLength(1);
+  });
+
+  it('also while a read of it waits', async () => {
+    const { id, url } = await makeLink();
+    const holder = await org.admin.transaction();
+    await holder.raw(`lock table ${tenantSchema(org.id)}.${table} in access exclusive mode`);
+    const waiting = open(url).then(({ status }) => status);
+    await until(async () => {
+      const { rows } = await org.admin.raw("select from pg_stat_activity where wait_event_type = 'Lock'");
+      return rows.length > 0;
+    });
+    await owner('delete', `/views/${viewId}/links/${id}`);
+    await holder.rollback();
+    expect(await waiting).toBe(404);
+  });
+
+  it('while its organization is being deleted', async () => {
+    const { url } = await makeLink();
+    await org.admin('organizations').where({ id: org.id }).update({ deleting_since: new Date() });
+    await expectEnded(url);
+    await org.admin('organizations').where({ id: org.id }).update({ deleting_since: null });
+    await readText(url);
   });
 
   it('and its answer is that of an unknown one, as a page for a person', async () => {
@@ -277,6 +318,27 @@ describe('the links of a view', () => {
     expect((await api('get', `/views/${hidden}/links`)).status).toBe(404);
   });
 
+  it('are listed for people who manage members, whatever view they are of', async () => {
+    const { id: creator } = await org.join('editor');
+    const session = await org.session(creator);
+    const view = await makeView(session, { visibility: 'private' });
+    const { id } = await makeLink({}, session, view);
+    const admin = await org.session((await org.join('admin')).id);
+    expect((await admin('get', `/views/${view}/links`)).status).toBe(404);
+    const [newest] = (await admin('get', '/view-links')).body.data;
+    expect(newest).toMatchObject({ id, viewId: view, creator: { id: creator } });
+    expect((await admin('delete', `/views/${view}/links/${id}`)).status).toBe(204);
+  });
+
+  it('say nothing of a view that does not work', async () => {
+    const view = await makeView(owner, {
+      filters: [{ field: 'tranid', operator: 'starts_with', value: 'INV' }],
+    });
+    const { url } = await makeLink({}, owner, view);
+    const answer = await open(url);
+    expect([answer.status, String(answer.body)]).toEqual([422, expect.not.stringContaining('tranid')]);
+  });
+
   it('are at most 100', async () => {
     const view = await makeView(owner);
     const [first] = [await makeLink({}, owner, view)];
@@ -302,7 +364,7 @@ describe('the links of a view', () => {
     expect(await read()).toMatchObject([{ id, name: 'Report', uses: 0, lastUsedAt: null }]);
     await until(async () => {
       await usage.flush();
-      return (await read())[0].uses === 3;
+      return (await read())[0].uses === 4;
     });
     expect(await read()).toMatchObject([{ lastUsedAt: expect.any(String), creator: { id: org.owner.id } }]);
     expect(Object.keys((await read())[0])).not.toContain('url');
