@@ -115,7 +115,8 @@ export const apiSchemaRoutes = inGroup('API Keys', [
     summary: 'Validate a draft',
     description:
       'Lists the first 100 problems with their paths, the indexes that publishing would build, and the changes since the previous version. With ' +
-      '`endpoints` it validates these in place of the saved ones, as an editor does while a person types, and saves nothing.',
+      '`endpoints` it validates these in place of the saved ones, as an editor does while a person types, and saves nothing. ' +
+      '`against` names another version to compare with; 404 when there is none.',
     params: IdParams,
     body: ValidateInput,
     example: { endpoints: [exampleEndpoint] },

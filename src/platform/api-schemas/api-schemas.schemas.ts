@@ -165,6 +165,9 @@ export const ValidateInput = z.strictObject({
   endpoints: endpoints
     .optional()
     .describe('Validates this definition in place of the saved one, and saves nothing'),
+  against: label
+    .optional()
+    .describe('The version with which `changes` compares; by default the previous published one'),
 });
 export type ValidateInput = z.output<typeof ValidateInput>;
 
@@ -174,13 +177,13 @@ export const ApiSchemaValidation = z
     revision: z.int().describe('The saved revision of the draft'),
     against: label
       .nullable()
-      .describe('The previous published version, with which `changes` compares; null for the first'),
+      .describe('The version with which `changes` compares; null where there is no previous one'),
     problems: z.array(DraftProblem),
     warnings,
     indexes: z
       .array(z.object({ recordType: z.string(), method: z.string(), expression: z.string() }))
       .describe('Indexes that publishing would build'),
-    changes: z.array(Change).describe('Changes against the previous version'),
+    changes: z.array(Change).describe('Changes against that version'),
   })
   .meta({ id: 'ApiSchemaValidation' });
 

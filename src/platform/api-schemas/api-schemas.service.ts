@@ -202,18 +202,19 @@ export function changesBetween(row: Content, other: Content | undefined, availab
   );
 }
 
-/** With `endpoints`, validates them in place of those that are saved. Throws 404 for an unknown version. */
+/** With `endpoints`, validates them in place of those that are saved. Throws 404 for an unknown version or `against`. */
 export async function validateApiSchema(
   ctx: RequestCtx,
   id: string,
-  { endpoints }: ValidateInput,
+  { endpoints, against }: ValidateInput,
   indexesToBuild: (
     row: store.ApiSchemaRow,
     available: Available,
   ) => Promise<{ recordType: string; method: string; expression: string }[]>,
 ) {
   const available = await readAvailable(ctx);
-  const { row: saved, other } = await readComparable(ctx, id, undefined);
+  const { row: saved, other } = await readComparable(ctx, id, against);
+  if (against !== undefined && other === undefined) throw notFound('Version');
   const row =
     endpoints === undefined ? saved : { ...saved, status: 'draft' as const, bindings: null, endpoints };
   const warnings =

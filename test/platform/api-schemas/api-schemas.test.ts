@@ -193,6 +193,17 @@ it('POST /api-schema/{id}/new-version and GET /diff create a draft from any vers
     ]),
   );
   expect((await diff('v999999')).status).toBe(404);
+  const validate = (made: Made, against: string) =>
+    ask('post', made, '/validate', { endpoints: [{ ...customers, filters: [] }], against });
+  for (const made of [base, next]) {
+    const { body } = await validate(made, base.version);
+    expect(body).toMatchObject({ against: base.version, ready: true });
+    expect(body.changes.every(({ path }: { path: string }) => path.startsWith('customers.filters.'))).toBe(
+      true,
+    );
+    expect(body.changes).toContainEqual(expect.objectContaining({ breaking: true, code: 'removed' }));
+  }
+  expect((await validate(next, 'v999999')).status).toBe(404);
   expect((await read(base.id)).endpoints).toHaveLength(1);
   expect((await ask('post', next, '/new-version')).status).toBe(201);
 });
