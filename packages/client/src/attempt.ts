@@ -4,13 +4,16 @@ import { isPassingStatus, PassingFailure, readRetryAfter } from './retry.ts';
 
 export type Attempt = {
   readonly url: string;
+  /** Default: GET. */
+  readonly method?: string;
   readonly headers: Headers;
+  readonly body?: string;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly send: typeof fetch;
 };
 
-/** Status 200 or 304. Reading the chunks rejects as `startAttempt` does. */
+/** Of the class 2xx, or 304. Reading the chunks rejects as `startAttempt` does. */
 export type Response200 = {
   readonly status: number;
   readonly headers: Headers;
@@ -103,7 +106,7 @@ const isRedirect = ({ status, type }: Response): boolean =>
  * can't, and with the reason of the signal.
  */
 export async function startAttempt(attempt: Attempt): Promise<Response200> {
-  const { url, headers, signal, send } = attempt;
+  const { url, method = 'GET', headers, body, signal, send } = attempt;
   signal?.throwIfAborted();
   const limit = limitSilence(attempt);
   limit.hear();
@@ -111,11 +114,15 @@ export async function startAttempt(attempt: Attempt): Promise<Response200> {
     const response = await send(url, { headers, signal: limit.signal, redirect: 'manual' });
     if (isRedirect(response))
       throw new ConnectionError(`${new URL(url).origin} redirects to another address`);
+    const response = await send(url, {
+      ...{ method, headers, signal: limit.signal },
+      ...(body !== undefined && { body }),
+    });
     const chunks = readChunks(response, attempt, limit);
     if (response.ok || response.status === 304)
       return { status: response.status, headers: response.headers, chunks };
-    const body = parseJson(await readText(chunks));
-    const error = new ApiError(response.status, body, response.headers.get('x-request-id'));
+    const refusal = parseJson(await readText(chunks));
+    const error = new ApiError(response.status, refusal, response.headers.get('x-request-id'));
     if (!isPassingStatus(response.status)) throw error;
     throw new PassingFailure(error, readRetryAfter(response.headers));
   } catch (error) {

@@ -12,8 +12,7 @@ export class PassingFailure extends Error {
 
 const firstDelayMs = 250;
 const maxBackoffMs = 8_000;
-/** The longest `Retry-After` that is waited for. */
-const maxDelayMs = 60_000;
+const defaultMaxDelayMs = 60_000;
 
 /** 429, and what a service or a proxy before it answers while it is overloaded or restarts. */
 export const isPassingStatus = (status: number): boolean => [429, 502, 503, 504].includes(status);
@@ -39,18 +38,30 @@ const wait = (ms: number, signal: AbortSignal | undefined): Promise<void> =>
     signal?.addEventListener('abort', end, { once: true });
   });
 
+export type BackOffOptions = {
+  readonly maxRetries: number;
+  readonly signal: AbortSignal | undefined;
+  /** The longest `Retry-After` that is waited for. Default: a minute. */
+  readonly maxDelayMs?: number;
+  readonly onWait?: (ms: number, error: unknown) => void;
+};
+
 /**
  * Waits after failure `count` (from 1), with jitter. Rejects with the error itself when it can't pass, has
- * come too often or asks for more than a minute, and with the signal's reason.
+ * come too often or asks for more than `maxDelayMs`, and with the signal's reason.
  */
 export async function backOff(
   error: unknown,
   count: number,
-  { maxRetries, signal }: { readonly maxRetries: number; readonly signal: AbortSignal | undefined },
+  { maxRetries, signal, maxDelayMs = defaultMaxDelayMs, onWait }: BackOffOptions,
 ): Promise<void> {
   if (!(error instanceof PassingFailure)) throw error;
   const slotMs = Math.min(maxBackoffMs, firstDelayMs * 2 ** (count - 1));
   const { afterMs = 0 } = error;
   if (count > maxRetries || afterMs > maxDelayMs) throw error.cause;
   await wait(Math.max(afterMs, slotMs / 2) + (Math.random() * slotMs) / 2, signal);
+  const ms = Math.max(error.afterMs ?? 0, slotMs / 2) + (Math.random() * slotMs) / 2;
+  if (count > maxRetries || ms > maxDelayMs) throw error.cause;
+  onWait?.(ms, error.cause);
+  await wait(ms, signal);
 }

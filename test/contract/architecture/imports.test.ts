@@ -81,6 +81,15 @@ describe('imports', () => {
     expect(written(outside)).toEqual([]);
   });
 
+  it('of what programs load of the client lead to none of its command line', () => {
+    const loaded = new Set(['packages/client/src/index.ts', 'packages/client/src/node.ts']);
+    for (const file of loaded)
+      for (const { target } of programs.find((source) => source.file === file)?.imports ?? [])
+        loaded.add(target);
+    expect(loaded.size).toBeGreaterThan(10);
+    expect([...loaded].filter((file) => /\/(cli|config|generate)\//.test(file))).toEqual([]);
+  });
+
   it('of the demo are what it needs of the service, and packages', () => {
     // The demo acts as a customer, an ERP and an operator at once.
     const allowed =

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// The command line: `portal pull` and `portal check`.
+// The command line: `portal pull`, `portal check` and `portal config`.
 import { parseArgs } from 'node:util';
+import { configUsage, runConfig } from '../config/command.ts';
 import { ApiError, ConnectionError } from '../errors.ts';
 import { createTransport } from '../transport.ts';
 import { type Language, languages } from './lock.ts';
@@ -13,6 +14,7 @@ const usage = `Usage:
       Whole numbers beyond 2^53 are text, or bigint values.
   portal check
       Exits with 1 when a version is deprecated or retired, or when its description differs.
+${configUsage}
 
 Environment: PORTAL_URL, PORTAL_KEY, and PORTAL_TENANT with a record token.`;
 
@@ -57,6 +59,7 @@ async function run([command, ...args]: readonly string[]): Promise<number> {
     parseArgs({ args, options: {} });
     return (await check(createTransport(readSettings(process.env)), folder, console.log)) ? 0 : 1;
   }
+  if (command === 'config') return runConfig(args, () => readSettings(process.env), console.log);
   console.log(usage);
   return command === undefined || command === 'help' || command === '--help' ? 0 : 2;
 }
