@@ -54,6 +54,13 @@ const omitted = new Set(['secrets', 'clientSecret', 'logo', 'revision', 'basedOn
 export const nameInFile = (property: string): string | undefined =>
   omitted.has(property) ? undefined : (references.get(property)?.name ?? property);
 
+const propertyOf = new Map([...references].map(([property, { name }]) => [name, property]));
+const inFile = new Map([...references.values()].map((reference) => [reference.name, reference]));
+
+/** The path of a problem that the interface reports, as the file has it. */
+export const pathInFile = (path: string): string =>
+  path.replace(/\w+/g, (word) => references.get(word)?.name ?? word);
+
 /** Items of the sidebar refer by a property whose meaning depends on another one. */
 const targetsOfItems: Readonly<Record<string, Reference>> = { view: { ...view, name: 'target' }, page };
 
@@ -104,4 +111,11 @@ export const toNames = (value: unknown, swap: Swap): Promise<unknown> => {
     { find, swap, rename: (property) => references.get(property)?.name ?? property },
     '',
   );
+};
+
+/** Values of the file with ids in place of names: a body for the interface. */
+export const toIds = (value: unknown, swap: Swap): Promise<unknown> => {
+  const find: Walk['find'] = (holder, property) =>
+    findReference(holder, property, (name) => inFile.get(name));
+  return mapReferences(value, { find, swap, rename: (name) => propertyOf.get(name) ?? name }, '');
 };

@@ -1,0 +1,34 @@
+// A plan as lines for people.
+import { describeDifference } from './differences.ts';
+import type { Change, Plan } from './plan.ts';
+
+function describeChange({ action, label, changed, found, breaks, isDraft, waitsFor }: Change): string[] {
+  const differences =
+    action === 'update'
+      ? Object.entries(changed).flatMap(([name, value]) =>
+          describeDifference(name, found?.values[name], value),
+        )
+      : [];
+  return [
+    `${action.padEnd(9)} ${label}`,
+    ...differences,
+    ...breaks.map((text) => `breaks callers: ${text}`),
+    ...(isDraft ? ['stays a draft until "portal config apply --publish"'] : []),
+    ...(waitsFor === undefined
+      ? []
+      : [`waits until the API schema ${JSON.stringify(waitsFor)} is published`]),
+  ].map((line, index) => (index === 0 ? line : `            ${line}`));
+}
+
+/** One line for each object with its differences, and a summary. */
+export function describePlan(organization: string, { changes, notInFile }: Plan): string[] {
+  const count = (action: Change['action']) => changes.filter((change) => change.action === action).length;
+  const breaking = changes.filter(({ breaks }) => breaks.length > 0).length;
+  return [
+    ...changes.flatMap(describeChange),
+    ...notInFile.map((label) => `not in the file: ${label}`),
+    `Plan for ${JSON.stringify(organization)}: ${count('create')} to create, ${count('update')} to update, ${count('unchanged')} unchanged, ${notInFile.length} not in the file${
+      breaking === 0 ? '' : `; ${breaking} ${breaking === 1 ? 'change breaks' : 'changes break'} callers`
+    }.`,
+  ];
+}
