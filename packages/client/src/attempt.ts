@@ -111,13 +111,12 @@ export async function startAttempt(attempt: Attempt): Promise<Response200> {
   const limit = limitSilence(attempt);
   limit.hear();
   try {
-    const response = await send(url, { headers, signal: limit.signal, redirect: 'manual' });
-    if (isRedirect(response))
-      throw new ConnectionError(`${new URL(url).origin} redirects to another address`);
     const response = await send(url, {
-      ...{ method, headers, signal: limit.signal },
+      ...{ method, headers, signal: limit.signal, redirect: 'manual' },
       ...(body !== undefined && { body }),
     });
+    if (isRedirect(response))
+      throw new ConnectionError(`${new URL(url).origin} redirects to another address`);
     const chunks = readChunks(response, attempt, limit);
     if (response.ok || response.status === 304)
       return { status: response.status, headers: response.headers, chunks };

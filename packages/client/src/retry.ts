@@ -59,9 +59,7 @@ export async function backOff(
   const slotMs = Math.min(maxBackoffMs, firstDelayMs * 2 ** (count - 1));
   const { afterMs = 0 } = error;
   if (count > maxRetries || afterMs > maxDelayMs) throw error.cause;
-  await wait(Math.max(afterMs, slotMs / 2) + (Math.random() * slotMs) / 2, signal);
-  const ms = Math.max(error.afterMs ?? 0, slotMs / 2) + (Math.random() * slotMs) / 2;
-  if (count > maxRetries || ms > maxDelayMs) throw error.cause;
+  const ms = Math.max(afterMs, slotMs / 2) + (Math.random() * slotMs) / 2;
   onWait?.(ms, error.cause);
   await wait(ms, signal);
 }
