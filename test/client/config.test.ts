@@ -103,9 +103,31 @@ describe('portal config export', () => {
     const keyId = await keyOf(site);
     await call(site.api, 'post', '/webhooks', { url: 'https://a.example/', events: ['sync.failed'], keyId });
     await call(site.api, 'delete', `/api-keys/${keyId}`);
-    const { text } = await run(site, 'export');
-    expect(text).toContain('Left out: webhooks "https://a.example/" refers to something that the file');
+    const { code, text } = await run(site, 'export');
+    expect([code, text]).toEqual([
+      1,
+      expect.stringContaining('Left out: webhooks "https://a.example/" refers'),
+    ]);
     expect(JSON.parse(await folder.read()).webhooks).toEqual([]);
+    await call(site.api, 'post', '/api-keys', { name: 'New' });
+    await folder.change(({ webhooks }) =>
+      webhooks.push({ url: 'https://a.example/', events: ['sync.failed'], apiKey: 'New' }),
+    );
+    const plan = await run(site, 'plan');
+    expect(plan.text).toContain('update    webhooks "https://a.example/" (New)\n');
+    expect(plan.text).toContain('apiKey: "(not covered)" → "New"');
+  });
+
+  it('leaves out who has unsubscribed', async () => {
+    await staging.sql((tx) =>
+      tx('subscription_recipients')
+        .where({ email: 'zoe@people.example' })
+        .update({ unsubscribed_at: new Date() }),
+    );
+    await run(staging, 'export');
+    const [first] = JSON.parse(await folder.read()).subscriptions;
+    expect(first.recipients).toEqual(['ada@people.example']);
+    await staging.sql((tx) => tx('subscription_recipients').update({ unsubscribed_at: null }));
   });
 
   it('names the permission that the key lacks', async () => {
@@ -120,13 +142,13 @@ describe('portal config apply', () => {
   it('makes another organization the same, and writes nothing the second time', async () => {
     const production = await openEmpty();
     const first = await run(production, 'apply', '--publish');
-    expect(first.text).toMatch(/Done in "Production": 26 steps\.$/);
+    expect(first.text).toMatch(/^Applying to "Production" at http:.+: 26 steps\n(.|\n)+\nDone: 26 steps\.$/);
     const shown = first.text.match(/whsec_\S+/g);
     expect(shown).toHaveLength(2);
     gateway.reset();
     expect(await run(production, 'apply', '--publish')).toEqual({
       code: 0,
-      text: 'Nothing to do in "Production".',
+      text: expect.stringMatching(/^Nothing to do for "Production" at http:/),
     });
     expect(gateway.listWrites()).toEqual([]);
     expect(gateway.reset().filter((each) => each.startsWith('POST'))).toEqual([]);
@@ -149,10 +171,12 @@ describe('portal config apply', () => {
     const plan = await run(site, 'plan');
     expect(plan).toMatchObject({
       code: 1,
-      text: expect.stringContaining('Plan for "Production": 1 to create, 0 to update'),
+      text: expect.stringContaining('Plan for "Production": 2 to create, 0 to update'),
     });
     expect(plan.text).toContain('not in the file: apiSchemas "Not in the file"');
-    expect((await run(site, 'apply', '--publish')).text).toMatch(/Done in "Production": 4 steps\.$/);
+    expect(text).toContain('Not done: portalAccess waits until "portal config apply --publish"');
+    expect(await call(site.api, 'get', '/portal/access')).toMatchObject({ enabled: false, updatedAt: null });
+    expect((await run(site, 'apply', '--publish')).text).toMatch(/Done: 5 steps\.$/);
     expect(await statuses(site)).toEqual([
       ...['Öffentlich v3 published', 'Entwurf v2 published', 'Not in the file v1 draft'],
     ]);
@@ -281,7 +305,7 @@ describe('portal config apply', () => {
     expect(text).toMatch(/\(422, request .+\)\n {2}columns\[3\]: .+\nNot done: create views "Offene/);
     expect(text.match(/^Not done/gm)).toHaveLength(16);
     await folder.write(exported);
-    expect((await run(site, 'apply', '--publish')).text).toMatch(/Done in "Production": 16 steps\.$/);
+    expect((await run(site, 'apply', '--publish')).text).toMatch(/Done: 16 steps\.$/);
     await run(site, 'export');
     expect(await folder.read()).toBe(exported);
   });
@@ -289,12 +313,12 @@ describe('portal config apply', () => {
   it('adds and removes members of a team, and leaves them alone without the property', async () => {
     const site = await openApplied();
     await folder.change(({ teams }) => teams[0].members.pop());
-    expect((await run(site, 'apply')).text).toBe(
-      'updated teams "Finanzen & Co. <β>"\nDone in "Production": 1 step.',
+    expect((await run(site, 'apply')).text).toMatch(
+      /: 1 step\nupdated teams "Finanzen & Co. <β>"\nDone: 1 step\.$/,
     );
     expect((await list(site, '/teams'))[0]).toMatchObject({ memberCount: 1 });
     await folder.change(({ teams }) => delete teams[0].members);
-    expect((await run(site, 'apply')).text).toBe('Nothing to do in "Production".');
+    expect((await run(site, 'apply')).text).toMatch(/^Nothing to do for "Production"/);
     await folder.write(exported);
     await run(site, 'apply');
     expect((await list(site, '/teams'))[0]).toMatchObject({ memberCount: 2 });
@@ -317,12 +341,47 @@ describe('portal config apply', () => {
       Object.assign(fieldMappings[0].fields[0], { label: 'Total', position: 7 });
       Object.assign(teams[0], { description: 'Buchhaltung' });
     });
-    expect((await run(site, 'apply')).text.split('\n')).toEqual([
+    expect((await run(site, 'apply')).text.split('\n').slice(1)).toEqual([
       'updated teams "Finanzen & Co. <β>"',
       'updated fieldMappings "invoice"',
       '  write what the service stores into the file: fields[0].position: 7 → 0',
-      'Done in "Production": 2 steps.',
+      'Done: 2 steps.',
     ]);
+  });
+
+  it('knows what was done when the answer to a change is lost', async () => {
+    const site = await openApplied();
+    await folder.change(({ apiSchemas, teams, branding }) => {
+      apiSchemas[0].notes = 'Changed';
+      teams[0].members.pop();
+      branding.name = 'Other';
+    });
+    await run(site, 'apply');
+    await folder.change(({ apiSchemas, teams, branding }) => {
+      apiSchemas[0].notes = 'Changed again';
+      teams[0].members.pop();
+      branding.name = 'Third';
+    });
+    const lost = new Set<string>();
+    gateway.interfere((request, res, passed) => {
+      if (!passed || /^(GET|POST)/.test(request) || lost.has(request)) return false;
+      lost.add(request);
+      return res.destroy() !== undefined;
+    });
+    expect(await run(site, 'apply')).toMatchObject({
+      code: 0,
+      text: expect.stringMatching(/Done: 3 steps\.$/),
+    });
+    expect([...lost].map((request) => request.split(' ')[0])).toEqual(['DELETE', 'PATCH', 'PUT']);
+    expect(await run(site, 'plan')).toMatchObject({ code: 0 });
+  });
+
+  it('refuses the key of another organization than the one that is named', async () => {
+    await folder.change(({ roles }) => roles.pop());
+    expect(await run(staging, 'apply', '--organization', 'Production')).toEqual({
+      ...{ code: 2, text: 'The key is of "Staging", not of "Production".' },
+    });
+    expect(await run(staging, 'plan', '--organization', 'Staging')).toMatchObject({ code: 0 });
   });
 
   it('refuses settings that were changed after they were read', async () => {
@@ -376,7 +435,7 @@ describe('portal config plan', () => {
   });
 
   it('marks what breaks callers', async () => {
-    await folder.change(({ roles, apiSchemas, views, webhooks }) => {
+    await folder.change(({ roles, apiSchemas, views, webhooks, syncs, payments }) => {
       roles[1].permissions.shift();
       Object.assign(apiSchemas[1].endpoints[0], { fields: apiSchemas[1].endpoints[0].fields.slice(1) });
       apiSchemas[1].endpoints[0].fields[0].name = 'date';
@@ -384,7 +443,10 @@ describe('portal config plan', () => {
       views[0].columns.pop();
       views[1].columns = ['total'];
       webhooks[0].enabled = false;
+      webhooks[0].resources = ['invoices'];
       webhooks[1].events.pop();
+      syncs[1].fields.pop();
+      Object.assign(payments, { enabled: false });
     });
     const reader = await call(staging.api, 'post', '/api-keys', { name: 'Can only read' });
     const { code, text } = await folder.run(reader.secret, gateway.url, 'plan');
@@ -392,19 +454,23 @@ describe('portal config plan', () => {
     expect(code).toBe(1);
     expect(lines.filter((line) => line.startsWith('breaks'))).toEqual([
       'breaks callers: its members lose audit:read',
+      'breaks callers: it no longer reads unpaid',
       'breaks callers: The field tranid of invoices was removed (against v1)',
       'breaks callers: The field trandate of invoices was removed (against v1)',
       'breaks callers: The filter status of invoices was removed (against v1)',
       'breaks callers: The filter status_not of invoices was removed (against v1)',
       'breaks callers: The sort trandate of invoices was removed (against v1)',
-      'breaks callers: a subscription mails the column unpaid',
+      'breaks callers: it no longer shows unpaid, in mails and by links as well',
+      'breaks callers: it no longer shows tranid, in mails and by links as well',
       'breaks callers: it is disabled',
+      'breaks callers: it no longer follows all resources',
       'breaks callers: it no longer sends sync.failed',
+      'breaks callers: no one can pay any more',
     ]);
     expect(lines).toContain('permissions: removed ["audit:read"]');
     expect(lines).toContain('enabled: true → false');
     expect(lines.at(-1)).toBe(
-      'Plan for "Staging": 0 to create, 6 to update, 18 unchanged, 0 not in the file; 5 changes break callers.',
+      'Plan for "Staging": 0 to create, 8 to update, 16 unchanged, 0 not in the file; 8 changes break callers.',
     );
     expect(gateway.listWrites()).toEqual([]);
   });
@@ -476,6 +542,7 @@ describe('a file', () => {
       pages[0].blocks[0].level = '1';
       subscriptions[0].enabled = null;
       webhooks[0].secret = 'whsec_x';
+      Object.assign(webhooks[1], { description: 'x'.repeat(5_000), events: [] });
       payments.secrets = { secretKey: 'sk' };
     });
     const { code, text } = await run(staging, 'apply');
@@ -492,6 +559,8 @@ describe('a file', () => {
         'views[1] is private, which the file does not cover',
         'subscriptions[0].enabled must be a boolean',
         'webhooks[0].secret is unknown',
+        expect.stringMatching(/^webhooks\[1\]\.description must have at most \d+ characters$/),
+        'webhooks[1].events must have at least 1 entries',
         'pages[0].blocks[0].level must be an integer',
         'payments.secrets is unknown',
       ],

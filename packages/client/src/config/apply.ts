@@ -1,14 +1,14 @@
 // Carries a plan out: in the order of the kinds, and up to the first error.
 import { UsageError } from '../cli/settings.ts';
-import { ApiError, ConnectionError } from '../errors.ts';
 import type { Print } from './connection.ts';
 import { describeDifference } from './differences.ts';
+import { toFailure } from './failures.ts';
 import { type Kind, kinds } from './kinds.ts';
 import { listMembers } from './missing.ts';
 import { idOf, listTargets, type Organization, toFound } from './organization.ts';
 import type { Change, Plan } from './plan.ts';
 import { publish, waitForPublication } from './publish.ts';
-import { pathInFile, toIds } from './references.ts';
+import { toIds } from './references.ts';
 import type { Values } from './schema.ts';
 
 type Applying = { readonly organization: Organization; readonly print: Print };
@@ -83,8 +83,9 @@ async function printStored({ organization, print }: Applying, { kind, changed }:
 
 async function applyChange(applying: Applying, change: Change): Promise<void> {
   const { organization, print } = applying;
-  const { kind, label, action, breaks } = change;
+  const { kind, label, action, breaks, notes } = change;
   for (const text of breaks) print(`${label} breaks callers: ${text}`);
+  for (const text of notes) print(`${label}: ${text}`);
   const answer = await writeObject(organization, change);
   await writeMembers(organization, change, organization.pathOf(kind, idOf(answer)));
   organization.remember(organization.pathOf(kind), answer);
@@ -92,20 +93,6 @@ async function applyChange(applying: Applying, change: Change): Promise<void> {
   await printStored(applying, change, answer);
   if (kind.name === 'webhooks') printSecret(change, answer, print);
   if (kind.isSingle) await waitForPublication(organization.connection, organization.pathOf(kind), answer);
-}
-
-/** With the object, and the problems by their paths. */
-function toFailure(label: string, error: unknown): unknown {
-  if (error instanceof ApiError) {
-    const details = error.details.map(
-      ({ path, message }) => `  ${path === '' ? '' : `${pathInFile(path)}: `}${message}`,
-    );
-    const first = `${label}: ${error.message} (${error.status}, request ${error.requestId ?? 'unknown'})`;
-    return new UsageError([first, ...details].join('\n'));
-  }
-  if (error instanceof ConnectionError || error instanceof UsageError)
-    return new UsageError(`${label}: ${error.message}`);
-  return error;
 }
 
 type Step = { readonly text: string; readonly label: string; readonly run: () => Promise<void> };
@@ -141,6 +128,9 @@ export async function applyPlan(
   { isPublishing, print }: { readonly isPublishing: boolean; readonly print: Print },
 ): Promise<void> {
   const steps = listSteps({ organization, print }, plan, isPublishing);
+  const where = `${JSON.stringify(organization.name)} at ${organization.connection.origin}`;
+  const count = `${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`;
+  if (steps.length > 0) print(`Applying to ${where}: ${count}`);
   for (const [index, { label, run }] of steps.entries()) {
     try {
       await run();
@@ -154,9 +144,6 @@ export async function applyPlan(
   const drafts = isPublishing ? [] : plan.changes.filter(({ isDraft }) => isDraft);
   for (const { label } of drafts) print(`${label} is a draft: publish it with --publish`);
   const waiting = isPublishing ? [] : plan.changes.filter(({ waitsFor }) => waitsFor !== undefined);
-  for (const { label, waitsFor } of waiting)
-    print(`Not done: ${label} waits until the API schema ${JSON.stringify(waitsFor)} is published`);
-  const where = `in ${JSON.stringify(organization.name)}`;
-  const count = `${steps.length} ${steps.length === 1 ? 'step' : 'steps'}`;
-  print(steps.length === 0 ? `Nothing to do ${where}.` : `Done ${where}: ${count}.`);
+  for (const { label, waitsFor } of waiting) print(`Not done: ${label} waits ${waitsFor}`);
+  print(steps.length === 0 ? `Nothing to do for ${where}.` : `Done: ${count}.`);
 }

@@ -1,7 +1,6 @@
 // Which changes take something away from callers, from recipients of mails and from people.
-import { listRemoved } from './differences.ts';
+import { isSame, listRemoved } from './differences.ts';
 import type { Wanted } from './file.ts';
-import { kinds } from './kinds.ts';
 import type { Found, Organization } from './organization.ts';
 import { isObject, type Values } from './schema.ts';
 
@@ -14,25 +13,66 @@ const listLost = (property: string, changed: Values, found: Found): unknown[] =>
 const findRoleBreaks: FindBreaks = async (_organization, { changed }, found) =>
   listLost('permissions', changed, found).map((name) => `its members lose ${String(name)}`);
 
-const findViewBreaks: FindBreaks = async (organization, { changed }, found) => {
-  const lost = listLost('columns', changed, found);
-  const subscriptions = kinds.find(({ name }) => name === 'subscriptions');
-  if (lost.length === 0 || subscriptions === undefined) return [];
-  const { objects } = await organization.find(subscriptions);
-  const isMailed = objects.some(({ values }) => values['view'] === found.values['name'] && values['enabled']);
-  return isMailed ? lost.map((name) => `a subscription mails the column ${String(name)}`) : [];
-};
+const isBecome = ({ changed }: Changed, property: string, value: unknown): boolean =>
+  property in changed && changed[property] === value;
 
-const findWebhookBreaks: FindBreaks = async (_organization, { changed }, found) => {
-  const { resources } = found.values;
-  const isNarrowed = Array.isArray(resources) && resources.length === 0 && 'resources' in changed;
+const shared = ['private', 'team', 'organization'];
+const findViewBreaks: FindBreaks = async (_organization, { changed }, found) => {
+  const [before, after] = [found.values, changed].map(({ visibility }) => shared.indexOf(String(visibility)));
+  const isHidden = after !== undefined && after >= 0 && after < (before ?? 0);
   return [
-    ...(changed['enabled'] === false ? ['it is disabled'] : []),
-    ...listLost('events', changed, found).map((name) => `it no longer sends ${String(name)}`),
-    ...listLost('resources', changed, found).map((name) => `it no longer follows ${String(name)}`),
-    ...(isNarrowed ? ['it no longer follows all resources'] : []),
+    ...listLost('columns', changed, found).map(
+      (name) => `it no longer shows ${String(name)}, in mails and by links as well`,
+    ),
+    ...(isHidden ? ['fewer people see it'] : []),
   ];
 };
+
+const findWebhookBreaks: FindBreaks = async (_organization, change, found) => {
+  const { changed } = change;
+  const resources = Array.isArray(changed['resources']) ? changed['resources'] : undefined;
+  const isNarrowed = resources !== undefined && isSame(found.values['resources'], []);
+  const names = ['apiSchema', 'apiKey'].filter((name) => name in changed && found.values[name] !== null);
+  return [
+    ...(isBecome(change, 'enabled', false) ? ['it is disabled'] : []),
+    ...listLost('events', changed, found).map((name) => `it no longer sends ${String(name)}`),
+    // None means all.
+    ...(resources?.length === 0 ? [] : listLost('resources', changed, found)).map(
+      (name) => `it no longer follows ${String(name)}`,
+    ),
+    ...(isNarrowed ? ['it no longer follows all resources'] : []),
+    ...(isBecome(change, 'include', 'none') ? ['its messages no longer have the records'] : []),
+    ...names.map((name) => `it has another ${name}`),
+  ];
+};
+
+const findSyncBreaks: FindBreaks = async (_organization, change, { values }) => {
+  const { changed } = change;
+  const fields = values['fields'] === '*' && 'fields' in changed ? ['all fields'] : [];
+  const lost = Array.isArray(changed['fields']) ? listRemoved(values['fields'], changed['fields']) : [];
+  return [
+    ...(isBecome(change, 'enabled', false) ? ['its records are no longer synced'] : []),
+    ...[...fields, ...lost].map((name) => `it no longer reads ${String(name)}`),
+    ...('filter' in changed && changed['filter'] !== null ? ['it reads other records'] : []),
+  ];
+};
+
+const findDisabled: FindBreaks = async (_organization, change) => [
+  ...(isBecome(change, 'enabled', false) ? ['it is disabled'] : []),
+  ...(isBecome(change, 'publicApi', false) ? ['visitors can no longer read by the public interface'] : []),
+];
+
+const findPaymentBreaks: FindBreaks = async (_organization, change, { values, answer }) => [
+  ...(isBecome(change, 'enabled', false) ? ['no one can pay any more'] : []),
+  ...('provider' in change.changed && answer['hasCredentials'] === true
+    ? [`${String(values['provider'])} and its credentials are given up`]
+    : []),
+];
+
+const findSignInBreaks: FindBreaks = async (_organization, change, { values }) =>
+  isBecome(change, 'openIdConnect', null) && values['openIdConnect'] !== null
+    ? ['visitors can no longer sign in with this provider, whose client secret is lost']
+    : [];
 
 /** The newest version with this name that callers read, compared by the service with what would succeed it. */
 const findSchemaBreaks: FindBreaks = async ({ connection, list, pathOf }, change, found) => {
@@ -59,10 +99,15 @@ const finders: Readonly<Record<string, FindBreaks>> = {
   apiSchemas: findSchemaBreaks,
   views: findViewBreaks,
   webhooks: findWebhookBreaks,
+  syncs: findSyncBreaks,
+  subscriptions: findDisabled,
+  portalAccess: findDisabled,
+  payments: findPaymentBreaks,
+  portalSignIn: findSignInBreaks,
 };
 
 /** As sentences. Sends nothing that changes the organization. Rejects as requests do. */
 export async function findBreaks(organization: Organization, change: Changed): Promise<string[]> {
   const { found, kind } = change;
-  return found === undefined ? [] : ((await finders[kind.name]?.(organization, change, found)) ?? []);
+  return found?.isWhole !== true ? [] : ((await finders[kind.name]?.(organization, change, found)) ?? []);
 }

@@ -24,10 +24,14 @@ export type Kind = {
   readonly extra?: Readonly<Record<string, Schema>>;
   /** Whether the file covers an object of the interface, or may have an object; all by default. */
   readonly isCovered?: (values: Values) => boolean;
+  /** Whether an object lacks what the file needs. */
+  readonly isPartial?: (answer: Values) => boolean;
   /** The answer of the interface as the file has it, but for names in place of ids. */
   readonly fromAnswer?: (answer: Values) => Values;
   /** Which objects of the list count; all by default. */
   readonly select?: (answers: readonly Values[]) => readonly Values[];
+  /** Whether writing it shows something to customers, for which publishing is asked. */
+  readonly opensAtOnce?: (values: Values) => boolean;
   /** What has to exist before the object can be written, as a sentence; `answer` is the present state. */
   readonly findObstacle?: (values: Values, answer: Values) => string | undefined;
 };
@@ -38,7 +42,9 @@ const withIntent = (answer: Values): Values => ({
   enabled: answer['enabled'] === true || answer['disabledReason'] !== null,
 });
 const emails = { type: 'array', items: { type: 'string', format: 'email' } } satisfies Schema;
-const toEmail = (recipient: Values): unknown => recipient['email'];
+/** Who has unsubscribed is not subscribed elsewhere. */
+const listRecipients = ({ recipients }: Values): unknown[] =>
+  (recipients as Values[]).filter(({ status }) => status === 'active').map(({ email }) => email);
 
 /** A list has the newest versions first. Older ones of the same name are history. */
 function selectNewest(answers: readonly Values[]): readonly Values[] {
@@ -107,9 +113,8 @@ export const kinds: readonly Kind[] = [
     ...{ name: 'subscriptions', path: '/subscriptions' },
     identity: ['view', 'format'],
     details: ['schedule', 'timezone', 'template'],
-    isCovered: ({ view }) => view !== null,
-    fromAnswer: (answer) =>
-      withIntent({ ...answer, recipients: (answer['recipients'] as Values[]).map(toEmail) }),
+    isPartial: ({ view }) => view === null,
+    fromAnswer: (answer) => withIntent({ ...answer, recipients: listRecipients(answer) }),
   },
   {
     ...{ name: 'webhooks', path: '/webhooks', identity: ['url'] },
@@ -123,7 +128,10 @@ export const kinds: readonly Kind[] = [
     complete: (connection, { id }) => connection.get(`/portal/pages/${String(id)}`),
   },
   { ...single, name: 'sidebar', path: '/portal/sidebar', hasRevision: true },
-  { ...single, name: 'portalAccess', path: '/portal/access', hasRevision: true },
+  {
+    ...{ ...single, name: 'portalAccess', path: '/portal/access', hasRevision: true },
+    opensAtOnce: ({ enabled }) => enabled === true,
+  },
   { ...single, name: 'branding', path: '/portal/branding', hasRevision: true },
   { ...single, name: 'portalSignIn', path: '/portal/sign-in', findObstacle: findSignInObstacle },
   { ...single, name: 'payments', path: '/pay/config', findObstacle: findPaymentObstacle },

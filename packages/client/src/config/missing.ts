@@ -6,8 +6,8 @@ import type { Values } from './schema.ts';
 
 export type Missing = {
   readonly problems: readonly string[];
-  /** An API schema of the file without a published version. */
-  readonly unpublished: string | undefined;
+  /** An API schema of the file has no published version yet: `until …`. */
+  readonly waitsFor: string | undefined;
 };
 
 const isInFile = (wanted: WantedObjects, { path, by }: Reference, name: string): boolean =>
@@ -33,6 +33,20 @@ export async function listMembers({
   );
 }
 
+/** Of a view that wasn't found: someone outside of its team doesn't see whether it exists. Rejects as requests do. */
+export async function findHiddenTeam(
+  { caller, connection, list }: Organization,
+  { kind, values }: Wanted,
+): Promise<string[]> {
+  const { team } = values;
+  if (kind.name !== 'views' || typeof team !== 'string') return [];
+  const found = (await list('/teams')).find(({ name }) => name === team);
+  if (found === undefined) return [];
+  const members = await connection.list(`/teams/${String(found['id'])}/members`);
+  if (members.some(({ user }) => String((user as Values)['email']).toLowerCase() === caller)) return [];
+  return [`${caller}, whose key this is, is no member of the team, and so would not see a view of this name`];
+}
+
 /** Of the part of an object that would be written. Rejects as requests do. */
 export async function findMissing(
   organization: Organization,
@@ -43,19 +57,20 @@ export async function findMissing(
   const problems = (await listStrangers(organization, changed['members'])).map(
     (address) => `${label}: members: no member has the address ${address}: invite this person first.`,
   );
-  let unpublished: string | undefined;
+  let waitsFor: string | undefined;
   await toIds(changed, async (reference, name, path) => {
     const all = await organization.list(reference.path);
     const targets = listTargets(all, reference, name);
     assertOneTarget(reference, name, targets);
     if (targets.length > 0) return name;
     const isPlanned = isInFile(wanted, reference, name);
-    if (isPlanned && reference.isSeries) unpublished = name;
+    if (isPlanned && reference.isSeries)
+      waitsFor = `until the API schema ${JSON.stringify(name)} is published`;
     if (!isPlanned)
       problems.push(
         `${label}: ${path}: there is no ${reference.noun} ${JSON.stringify(name)}: create it first.`,
       );
     return name;
   });
-  return { problems, unpublished };
+  return { problems, waitsFor };
 }

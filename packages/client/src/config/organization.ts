@@ -12,17 +12,19 @@ export type Found = {
   readonly answer: Values;
   /** As the file has it. */
   readonly values: Values;
+  /** Whether the file can have all of it. An export leaves out others, and a plan compares them. */
+  readonly isWhole: boolean;
 };
-/** `leftOut`: labels of objects that refer to what the file doesn't cover. */
-export type FoundObjects = { readonly objects: readonly Found[]; readonly leftOut: readonly string[] };
 
 export type Organization = {
   readonly name: string;
+  /** The e-mail address of the person whose key it is. */
+  readonly caller: string;
   readonly connection: Connection;
   readonly description: Description;
   readonly pathOf: (kind: Kind, id?: string) => string;
   /** Rejects with ApiError, ConnectionError, and UsageError for names that two objects have. */
-  readonly find: (kind: Kind) => Promise<FoundObjects>;
+  readonly find: (kind: Kind) => Promise<readonly Found[]>;
   /** The single object, also while nothing was saved. Rejects as a request does. */
   readonly readSingle: (kind: Kind) => Promise<Values>;
   /** All objects of a list. Rejects as a request does. */
@@ -70,64 +72,64 @@ export function assertOneTarget(reference: Reference, name: string, targets: rea
   );
 }
 
-class NotCovered extends Error {}
+/** In place of the name of what the file doesn't cover. */
+const notCovered = '(not covered)';
 
 /** The answer of the interface in the terms of the file. Throws UsageError for a name that two objects have. */
 export async function toFound(organization: Organization, kind: Kind, answer: Values): Promise<Found> {
   const { list, description } = organization;
+  let isWhole = kind.isPartial?.(answer) !== true;
   const named = await toNames(kind.fromAnswer?.(answer) ?? answer, async (reference, id) => {
     const all = await list(reference.path);
     const target = all.find((each) => each[reference.id] === id);
-    if (target === undefined || !(reference.isSeries || reference.isTarget(target))) throw new NotCovered();
+    if (target === undefined || !(reference.isSeries || reference.isTarget(target))) {
+      isWhole = false;
+      return notCovered;
+    }
     const name = String(target[reference.by]);
     assertOneTarget(reference, name, listTargets(all, reference, name));
     return name;
   });
   const { values } = description.read(kind, named, { isStrict: false, path: '' });
-  return { id: idOf(answer), answer, values: sortSets(values) };
+  return { id: idOf(answer), answer, values: sortSets(values), isWhole };
 }
 
-async function findObjects(organization: Organization, kind: Kind): Promise<FoundObjects> {
+async function findObjects(organization: Organization, kind: Kind): Promise<readonly Found[]> {
   const { connection, list, pathOf } = organization;
   const single = kind.isSingle ? await organization.readSingle(kind) : undefined;
   const listed =
     single === undefined ? await list(pathOf(kind)) : single['updatedAt'] === null ? [] : [single];
   const selected = kind.select?.(listed) ?? listed;
-  const leftOut: string[] = [];
   const objects: Found[] = [];
   for (const answer of selected) {
     if (kind.isCovered?.(answer) === false) continue;
     const whole = (await kind.complete?.(connection, answer)) ?? answer;
-    try {
-      objects.push(await toFound(organization, kind, whole));
-    } catch (error) {
-      if (!(error instanceof NotCovered)) throw error;
-      leftOut.push(labelOf(kind, answer));
-    }
+    objects.push(await toFound(organization, kind, whole));
   }
   const [again] = listDuplicates(
     kind,
-    objects.map(({ values }) => values),
+    objects.filter(({ isWhole }) => isWhole).map(({ values }) => values),
   );
   if (again !== undefined)
     throw new UsageError(`The organization has two ${again}: change or delete one of them.`);
-  return { objects, leftOut };
+  return objects;
 }
 
 /** Two requests: for the organization of the key and for the description. Rejects as requests do. */
 export async function openOrganization(connection: Connection): Promise<Organization> {
-  const { organization } = await connection.get('/whoami');
-  if (!isObject(organization)) throw new UsageError('The key belongs to no organization.');
+  const { organization, user } = await connection.get('/whoami');
+  if (!isObject(organization) || !isObject(user)) throw new UsageError('The key belongs to no organization.');
   const lists = new Map<string, Promise<readonly Values[]>>();
   const cached = <T>(kept: Map<string, Promise<T>>, key: string, read: () => Promise<T>): Promise<T> => {
     const value = kept.get(key) ?? read();
     kept.set(key, value);
     return value;
   };
-  const found = new Map<string, Promise<FoundObjects>>();
+  const found = new Map<string, Promise<readonly Found[]>>();
   const singles = new Map<string, Promise<Values>>();
   const opened: Organization = {
     ...{ connection, name: String(organization['name']) },
+    caller: String(user['email']).toLowerCase(),
     description: createDescription(await connection.get('/openapi')),
     pathOf: ({ path }, id) => {
       const list = path.replace('{id}', String(organization['id']));

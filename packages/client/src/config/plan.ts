@@ -2,9 +2,10 @@
 import { UsageError } from '../cli/settings.ts';
 import { findBreaks } from './breaks.ts';
 import { isSame } from './differences.ts';
+import { toFailure } from './failures.ts';
 import type { Wanted, WantedObjects } from './file.ts';
 import type { Kind } from './kinds.ts';
-import { findMissing } from './missing.ts';
+import { findHiddenTeam, findMissing } from './missing.ts';
 import { type Found, identityOf, labelOf, type Organization } from './organization.ts';
 import type { Values } from './schema.ts';
 
@@ -15,9 +16,11 @@ export type Change = Wanted & {
   readonly changed: Values;
   /** What callers lose, as sentences. */
   readonly breaks: readonly string[];
+  /** What the plan can't know. */
+  readonly notes: readonly string[];
   /** The newest version is a draft, which no one reads until it is published. */
   readonly isDraft: boolean;
-  /** The API schema that has to be published before the object can be written. */
+  /** What has to be published before the object is written, such as `until …`. */
   readonly waitsFor: string | undefined;
 };
 export type Plan = {
@@ -73,7 +76,7 @@ export async function makePlan(organization: Organization, wanted: WantedObjects
   const notInFile: string[] = [];
   const problems: string[] = [];
   for (const [kind, all] of wanted) {
-    const { objects } = await organization.find(kind);
+    const objects = await organization.find(kind);
     const matches = matchFound(all, objects);
     const matched = new Set(matches.values());
     for (const each of objects) if (!matched.has(each)) notInFile.push(labelOf(kind, each.values));
@@ -81,19 +84,30 @@ export async function makePlan(organization: Organization, wanted: WantedObjects
       const found = matches.get(one);
       const changed = listChanged(one, found);
       const missing = await findMissing(organization, wanted, one, changed);
+      const notes = found === undefined ? await findHiddenTeam(organization, one) : [];
       problems.push(...(await findProblems(organization, one, found, changed)), ...missing.problems);
+      const breaks = await findBreaks(organization, { ...one, found, changed }).catch((error) => {
+        const failure = toFailure(one.label, error);
+        if (!(failure instanceof UsageError)) throw failure;
+        problems.push(failure.message);
+        return [];
+      });
       const isUnchanged = found !== undefined && Object.keys(changed).length === 0;
       const action = found === undefined ? 'create' : isUnchanged ? 'unchanged' : 'update';
       const isDraft = kind.isPublished === true && (action !== 'unchanged' || !isPublic(found));
       changes.push({
-        ...{ ...one, found, changed, action, isDraft, waitsFor: missing.unpublished },
-        breaks: await findBreaks(organization, { ...one, found, changed }),
+        ...{ ...one, found, changed, action, isDraft, breaks, notes },
+        waitsFor: isUnchanged ? undefined : (missing.waitsFor ?? findOpening(one)),
       });
     }
   }
   if (problems.length > 0) throw new UsageError(problems.join('\n'));
   return { changes, notInFile };
 }
+
+/** What customers see isn't opened without being asked to publish. */
+const findOpening = ({ kind, values }: Wanted): string | undefined =>
+  kind.opensAtOnce?.(values) ? 'until "portal config apply --publish", because customers see it' : undefined;
 
 /** Of pages, the newest revision. */
 function isPublic(found: Found | undefined): boolean {

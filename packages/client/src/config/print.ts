@@ -1,22 +1,27 @@
 // A plan as lines for people.
-import { describeDifference } from './differences.ts';
+import { describeDifference, describeNew } from './differences.ts';
 import type { Change, Plan } from './plan.ts';
 
-function describeChange({ action, label, changed, found, breaks, isDraft, waitsFor }: Change): string[] {
-  const differences =
-    action === 'update'
-      ? Object.entries(changed).flatMap(([name, value]) =>
-          describeDifference(name, found?.values[name], value),
-        )
-      : [];
+function describeChange({
+  action,
+  label,
+  changed,
+  found,
+  breaks,
+  notes,
+  isDraft,
+  waitsFor,
+}: Change): string[] {
+  const differences = Object.entries(changed).flatMap(([name, value]) =>
+    action === 'create' ? describeNew(name, value) : describeDifference(name, found?.values[name], value),
+  );
   return [
     `${action.padEnd(9)} ${label}`,
     ...differences,
     ...breaks.map((text) => `breaks callers: ${text}`),
+    ...notes.map((text) => `note: ${text}`),
     ...(isDraft ? ['stays a draft until "portal config apply --publish"'] : []),
-    ...(waitsFor === undefined
-      ? []
-      : [`waits until the API schema ${JSON.stringify(waitsFor)} is published`]),
+    ...(waitsFor === undefined ? [] : [`waits ${waitsFor}`]),
   ].map((line, index) => (index === 0 ? line : `            ${line}`));
 }
 

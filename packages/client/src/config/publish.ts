@@ -6,7 +6,7 @@ import type { Kind } from './kinds.ts';
 import { identityOf, type Organization } from './organization.ts';
 import { isObject, type Values } from './schema.ts';
 
-const firstPollMs = 500;
+const firstPollMs = 100;
 /** Few requests: 60 in a minute are allowed. */
 const maxPollMs = 8_000;
 

@@ -8,6 +8,13 @@ export type Schema = {
   readonly nullable?: boolean;
   readonly enum?: readonly unknown[];
   readonly default?: unknown;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
@@ -40,6 +47,22 @@ const articles: Readonly<Record<string, string>> = { array: 'an array', integer:
 const hasType = (value: unknown, type: string): boolean =>
   type === 'integer' ? Number.isInteger(value) : typeOf(value) === type;
 
+const counted = (value: unknown): number =>
+  typeof value === 'number' ? value : Array.isArray(value) ? value.length : [...String(value)].length;
+
+/** The limit of the schema that the value breaks, as a sentence. */
+function findBrokenLimit(value: unknown, schema: Schema): string | undefined {
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, pattern } = schema;
+  const unit = Array.isArray(value) ? ' entries' : typeof value === 'string' ? ' characters' : '';
+  const [min, max] = [minimum ?? minLength ?? minItems, maximum ?? maxLength ?? maxItems];
+  const verb = unit === '' ? 'be' : 'have';
+  if (min !== undefined && counted(value) < min) return `must ${verb} at least ${min}${unit}`;
+  if (max !== undefined && counted(value) > max) return `must ${verb} at most ${max}${unit}`;
+  const isFitting =
+    pattern === undefined || typeof value !== 'string' || new RegExp(pattern, 'u').test(value);
+  return isFitting ? undefined : `must match ${pattern}`;
+}
+
 const fail = (path: string, message: string): Read => ({ value: undefined, problems: [{ path, message }] });
 
 const join = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`);
@@ -70,9 +93,11 @@ function readProperties(value: unknown, schema: Schema, reading: Reading, path: 
   return { value: Object.fromEntries(entries), problems };
 }
 
-function readItems(value: unknown, items: Schema, reading: Reading, path: string): Read {
+function readItems(value: unknown, schema: Schema, reading: Reading, path: string): Read {
   if (!Array.isArray(value)) return fail(path, 'must be an array');
-  const read = value.map((item, index) => readValue(item, items, reading, `${path}[${index}]`));
+  const read = value.map((item, index) => readValue(item, schema.items ?? {}, reading, `${path}[${index}]`));
+  const limit = reading.isStrict ? findBrokenLimit(value, schema) : undefined;
+  if (limit !== undefined) return fail(path, limit);
   return { value: read.map((each) => each.value), problems: read.flatMap((each) => each.problems) };
 }
 
@@ -97,10 +122,12 @@ export function readValue(value: unknown, schema: Schema, reading: Reading, path
   if (alternatives !== undefined) return readAlternative(value, alternatives, reading, path);
   if (type === undefined) return { value, problems: [] };
   if (type === 'object') return readProperties(value, schema, reading, path);
-  if (type === 'array') return readItems(value, schema.items ?? {}, reading, path);
+  if (type === 'array') return readItems(value, schema, reading, path);
   if (!hasType(value, type)) return fail(path, `must be ${articles[type] ?? `a ${type}`}`);
   if (schema.enum !== undefined && !schema.enum.includes(value))
     return fail(path, `must be one of ${schema.enum.map((each) => JSON.stringify(each)).join(', ')}`);
+  const limit = reading.isStrict ? findBrokenLimit(value, schema) : undefined;
+  if (limit !== undefined) return fail(path, limit);
   return {
     value: schema.format === 'email' && typeof value === 'string' ? value.toLowerCase() : value,
     problems: [],
