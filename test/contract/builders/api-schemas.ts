@@ -92,8 +92,11 @@ export const apiSchemaBuilders: BuilderGroup = {
     },
     deleteApiSchema: { build: insertDraft },
     validateApiSchema: {
-      build: insertDraft,
-      fields: { 'body.endpoints': endpoints },
+      build: async (fixture) => ({
+        body: { against: (await insertVersion(fixture, 'draft')).version },
+        ...(await insertDraft(fixture)),
+      }),
+      fields: { 'body.endpoints': endpoints, 'body.against': asBuilt },
       // It saves nothing.
       auditRows: 0,
     },
