@@ -117,7 +117,19 @@ function buildClient(outDir) {
   const compiler = path.join(path.dirname(findPackage('client', 'typescript/package.json')), 'bin/tsc');
   const packed = `${outDir}-packed`;
   try {
-    run(process.execPath, compiler, '-p', '.', '--outDir', outDir);
+    // Comments are for editors, which read the declarations.
+    run(
+      process.execPath,
+      compiler,
+      '-p',
+      '.',
+      '--outDir',
+      outDir,
+      '--removeComments',
+      '--declaration',
+      'false',
+    );
+    run(process.execPath, compiler, '-p', '.', '--outDir', outDir, '--emitDeclarationOnly');
     cpSync(outDir, path.join(packed, 'dist'), { recursive: true });
     for (const name of ['README.md', 'package.json', 'python'])
       cpSync(path.join(home, name), path.join(packed, name), { recursive: true });
