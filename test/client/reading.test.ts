@@ -3,6 +3,7 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { Express } from 'express';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { pull } from '../../packages/client/src/cli/pull.ts';
 import {
   ApiError,
   type ChangeStore,
@@ -13,13 +14,16 @@ import {
   InterruptedError,
   type UntypedResource,
 } from '../../packages/client/src/index.ts';
+import { createTransport } from '../../packages/client/src/transport.ts';
 import { createApp } from '../../src/app.ts';
 import { listen, type Server } from '../contract/http.ts';
 import { bumpGeneration, invoicesEndpoint, loadInvoices, openOrganization } from '../public/fixture.ts';
 import { testDatabase } from '../setup/database.ts';
+import { notRun } from '../setup/not-run.ts';
 import { listenLocally } from '../setup/sockets.ts';
 import { until } from '../setup/until.ts';
 import { useStarted } from '../setup/use-started.ts';
+import { createClientProject, findPython } from './project.ts';
 
 const database = useStarted(testDatabase);
 let app: Express;
@@ -359,3 +363,51 @@ it('keeps a copy that equals the list: after a stop, a sync, and a table that wa
   expect(await follow(copy)).toBe(21);
   expect(copy.records).toEqual(await readList());
 });
+
+it('does the same in Python', async (context) => {
+  const python = await findPython();
+  if (typeof python === 'string') return context.skip(notRun(python));
+  const project = await createClientProject();
+  try {
+    const client = { folder: project.folder, version: 'v1', integers: 'text', lang: 'python' } as const;
+    await pull(createTransport(options), { ...client, out: 'portal' }, () => undefined);
+    await project.write({ 'follow.py': followInPython });
+    const followed = async (): Promise<{ ops: string[]; ids: string[] }> => {
+      const env = { PORTAL_URL: gateway.url, PORTAL_KEY: String(options.key) };
+      const { stdout, stderr } = await project.run('python3', ['follow.py'], env);
+      expect(stderr).toBe('');
+      return JSON.parse(stdout);
+    };
+    const upserts = (count: number) => Array.from({ length: count }, () => 'upsert');
+    expect(await followed()).toEqual({ ops: ['reset', ...upserts(30)], ids: ids(30) });
+    expect(await followed()).toEqual({ ops: [], ids: ids(30) });
+    await syncOnce();
+    expect(await followed()).toEqual({ ops: upserts(2), ids: ids(31) });
+    await loadInvoices(database.ctx, organization.organizationId, rowsOf(20, 12));
+    await isVisible('3');
+    expect(await followed()).toEqual({ ops: ['reset', ...upserts(20)], ids: ids(20, 12) });
+  } finally {
+    await project.remove();
+  }
+});
+
+/** Keeps its copy in a file. */
+const followInPython = `import json
+import os
+
+from portal import v1
+
+copy = json.load(open("copy.json")) if os.path.exists("copy.json") else {}
+invoices = v1.connect(os.environ["PORTAL_URL"], os.environ["PORTAL_KEY"]).invoices
+ops = []
+for change in invoices.changes(store=v1.FileStore("position")):
+    ops.append(change["op"])
+    if change["op"] == "reset":
+        copy = {}
+    elif change["op"] == "delete":
+        copy.pop(change["id"], None)
+    else:
+        copy[change["id"]] = change["record"]["number"]
+json.dump(copy, open("copy.json", "w"))
+print(json.dumps({"ops": ops, "ids": list(copy)}))
+`;
