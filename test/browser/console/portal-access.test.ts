@@ -76,12 +76,12 @@ describe('the portal', () => {
     const offered = (await dueDate.textContent()) ?? '';
     await choose(page, 'Due date', 'None');
     await press(page, button(page, 'Add condition'));
-    await type(page, page.getByLabel('Values of condition 1'), 'yesterday');
-    await choose(page, 'Field of condition 1', 'trandate');
+    await type(page, page.getByLabel('Values of condition 2'), 'yesterday');
+    await choose(page, 'Field of condition 2', 'trandate');
     await press(page, button(page, 'Enable the portal'));
     await page.getByText('must be a valid date').waitFor();
     await finish({ name: 'portal-access', statuses: [422] });
-    await press(page, button(page, 'Remove condition 1'));
+    await press(page, button(page, 'Remove condition 2'));
     await choose(page, 'Due date', offered);
     await press(page, button(page, 'Enable the portal'));
     await page.getByText('The portal is on.').waitFor();
