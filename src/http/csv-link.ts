@@ -5,6 +5,7 @@ import { z } from 'zod';
 import type { ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { toQueryText } from '../core/text/query-text.ts';
+import { Semaphore } from '../core/work/semaphore.ts';
 import { sendFile } from './download.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { queryBoolean } from './fields.ts';
@@ -62,31 +63,14 @@ const tooMany = (): AppError => {
   });
 };
 
-/** Counts the reads of each link in this process. */
-function createReadCounts() {
-  const counts = new Map<string, number>();
-  return {
-    /** Throws 429 for one too many. */
-    begin(id: string): void {
-      const count = counts.get(id) ?? 0;
-      if (count >= maxReadsAtOnce) throw tooMany();
-      counts.set(id, count + 1);
-    },
-    end(id: string): void {
-      const count = counts.get(id) ?? 0;
-      if (count > 1) counts.set(id, count - 1);
-      else counts.delete(id);
-    },
-  };
-}
-
 const parseToken = ({ params }: Request): string => /^(.*)\.csv$/.exec(String(params['token']))?.[1] ?? '';
 
 type Serving = {
   readonly ctx: ReadingCtx;
   readonly failures: FailureLimit;
   readonly links: Links;
-  readonly reads: ReturnType<typeof createReadCounts>;
+  /** The reads of each link in this process. */
+  readonly reads: Semaphore;
 };
 
 async function serve({ ctx, failures, links, reads }: Serving, req: Request, res: Response) {
@@ -108,12 +92,13 @@ async function serve({ ctx, failures, links, reads }: Serving, req: Request, res
     // Each read decides again, so no part of an earlier one is continued.
     return { ...file, tag: undefined };
   };
-  reads.begin(id);
+  const release = reads.tryAcquire(id);
+  if (release === undefined) throw tooMany();
   try {
     const isPacked = req.acceptsEncodings('gzip') === 'gzip';
     await sendFile(req, res, { contentType: 'text/csv; charset=utf-8', isPacked, open });
   } finally {
-    reads.end(id);
+    release();
   }
 }
 
@@ -122,7 +107,8 @@ async function serve({ ctx, failures, links, reads }: Serving, req: Request, res
  * a page for browsers, and 429 for too many of these and for too many reads of a link at once.
  */
 export function createCsvLinks(ctx: ReadingCtx, failures: FailureLimit, links: Links, files: SmallPageFiles) {
-  const serving: Serving = { ctx, failures, links, reads: createReadCounts() };
+  const reads = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: maxReadsAtOnce });
+  const serving: Serving = { ctx, failures, links, reads };
   const handle: RequestHandler = async (req, res) => {
     recordServed(res, { route: `${linksBase}/{token}.csv`, kind: 'export' });
     res.vary('Accept-Encoding');

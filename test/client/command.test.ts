@@ -150,6 +150,8 @@ describe('portal check', () => {
     [['check'], { PORTAL_URL: '' }, 'Set PORTAL_URL to the address of the service.'],
     [['check'], { PORTAL_URL: 'ftp://example.com' }, 'http or https'],
     [['pull'], { PORTAL_KEY: 'psk_unknown' }, '401'],
+    [['check'], { PORTAL_KEY: 'psk_broken\nline' }, 'The key is empty, or has characters that no key has'],
+    [['config', 'export'], { PORTAL_KEY: 'psk_broken\nline' }, 'The key is empty, or has characters'],
     [['pull', '--version', 'v9'], {}, 'The key reads no version v9. It reads: v1, v2'],
     [['pull', '--lang', 'cobol'], {}, '--lang must be ts or python.'],
     [['pull', '--langg', 'ts'], {}, "'--langg'"],
@@ -157,6 +159,7 @@ describe('portal check', () => {
   ])('%j with %j ends with 2 and says why', async (args, more, message) => {
     const { code, stderr } = await npx(args, { ...environment, ...more });
     expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+    expect(stderr).not.toContain('psk_');
   });
 
   it('says that nothing was pulled, or that the lock is damaged', async () => {

@@ -61,7 +61,7 @@ export function readBaseUrl(text: string): string {
 }
 
 /** Without the spaces and line breaks around it. Throws a TypeError for what a header can't carry. */
-function checkKey(key: string): string {
+export function checkKey(key: string): string {
   const trimmed = key.trim();
   if (!/^[\x21-\x7e]+$/.test(trimmed))
     throw new TypeError('The key is empty, or has characters that no key has');

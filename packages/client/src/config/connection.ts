@@ -3,7 +3,7 @@ import { parseJson, readText, startAttempt } from '../attempt.ts';
 import { UsageError } from '../cli/settings.ts';
 import { ApiError, ConnectionError } from '../errors.ts';
 import { backOff, PassingFailure } from '../retry.ts';
-import { type ClientOptions, readBaseUrl } from '../transport.ts';
+import { type ClientOptions, checkKey, readBaseUrl } from '../transport.ts';
 import { isSame } from './differences.ts';
 import { isObject, type Values } from './schema.ts';
 
@@ -80,7 +80,7 @@ export function openConnection(options: ClientOptions, print: Print): Connection
   const { key, timeoutMs = 60_000, fetch: sendRequest = fetch } = options;
   const base = `${readBaseUrl(options.baseUrl)}/api/platform/v1`;
   const attempt = async (method: Method, path: string, headers: Headers, body: unknown): Promise<Values> => {
-    headers.set('authorization', `Bearer ${typeof key === 'string' ? key : await key()}`);
+    headers.set('authorization', `Bearer ${checkKey(typeof key === 'string' ? key : await key())}`);
     if (body !== undefined) headers.set('content-type', 'application/json');
     const { chunks } = await startAttempt({
       ...{ url: base + path, method, headers, timeoutMs, signal: undefined, send: sendRequest },
