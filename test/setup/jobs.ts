@@ -13,9 +13,12 @@ export const endLeases = (tx: Tx, kind: JobKind): Promise<number> =>
     .whereNotNull('lease_id')
     .update({ due_at: new Date(0) });
 
-/** Makes the jobs due that no one works on. */
-export const makeDue = (tx: Tx, kind: JobKind): Promise<number> =>
-  tx('jobs')
+/** Makes the jobs due that no one works on; locked in one order, so that two at once can't deadlock. */
+export async function makeDue(tx: Tx, kind: JobKind): Promise<number> {
+  const idle = tx('jobs').where({ kind }).whereNull('lease_id').orderBy(['organization_id', 'key']);
+  const keys: string[] = await idle.forUpdate().pluck('key');
+  return tx('jobs')
     .where({ kind })
-    .whereNull('lease_id')
+    .whereIn('key', keys)
     .update({ due_at: new Date(0) });
+}
