@@ -1,17 +1,18 @@
-# Builds the console, the pages of the portal and the client. Neither their sources nor what builds them are in the final image.
+# Builds the console, the pages of the portal, the client and the bundle of the service. What builds them is not in the final image.
 FROM node:24-slim AS web
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 COPY web/console/package.json web/console/
 COPY web/portal/package.json web/portal/
 COPY packages/client/package.json packages/client/
-RUN npm ci --ignore-scripts --workspace=web/console --workspace=web/portal --workspace=packages/client --include-workspace-root=false
+RUN npm ci --ignore-scripts --workspace=web/console --workspace=web/portal --workspace=packages/client --include-workspace-root
 COPY scripts/build.mjs scripts/
 COPY web/shared web/shared
 COPY web/console web/console
 COPY web/portal web/portal
 COPY tsconfig.json ./
 COPY packages/client packages/client
+COPY src src
 RUN node scripts/build.mjs
 
 # The service alone, for an external PostgreSQL. The image has Node.js, so the optional packages are not installed; without the workspaces
@@ -34,6 +35,7 @@ COPY web/portal/files web/portal/files
 COPY --from=web /app/web/console/dist web/console/dist
 COPY --from=web /app/web/portal/dist web/portal/dist
 COPY --from=web /app/packages/client/dist packages/client/dist
+COPY --from=web /app/dist/service dist/service
 COPY migrations migrations
 COPY db/functions db/functions
 # Node.js's compile cache: the only folder that the service's user may write to. Filled at build time for a fast start.

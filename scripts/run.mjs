@@ -15,27 +15,32 @@ were omitted: run npm ci without --omit=optional, or install Node.js 24.`);
   process.exit(1);
 }
 const command = process.argv[2] ?? 'serve';
-// How V8 collects: docs/decisions/operations.md. The process is replaced by one with these options, which
-// Windows doesn't have.
+// Half of these threads look names up, which takes long where no name server answers.
+process.env.UV_THREADPOOL_SIZE ??= '16';
+// How V8 collects: docs/decisions/operations.md. Without the options that `npm start` gives, the process is replaced
+// by one that has them, which Windows can't.
 const options = [`--max-semi-space-size=${command === 'demo' ? 16 : 4}`, '--heap-growing-percent=30'];
 if (process.platform !== 'win32' && !options.some((option) => process.execArgv.includes(option)))
   process.execve?.(
     process.execPath,
     [process.execPath, ...options, ...process.execArgv, ...process.argv.slice(1)],
-    // Half of these threads look names up, which takes long where no name server answers.
-    { UV_THREADPOOL_SIZE: '16', ...process.env },
+    process.env,
   );
+// In a process of its own, whose memory ends with it. Without the console the service runs and says how to
+// build it.
+const builder = new URL('build.mjs', import.meta.url);
+const isStale = existsSync(builder) ? (await import(builder.href)).isStale : () => false;
+if ((command === 'serve' || command === 'demo') && isStale())
+  spawnSync(process.execPath, [fileURLToPath(builder)], { stdio: 'inherit' });
+const bundle = '../dist/service/main.js';
+const service =
+  existsSync(new URL(bundle, import.meta.url)) && !isStale(['service']) ? bundle : '../src/main.ts';
 const entries = { demo: '../demo/main.ts', erp: '../demo/main.ts', bench: '../bench/run.ts' };
-const entry = new URL(entries[command] ?? '../src/main.ts', import.meta.url);
+const entry = new URL(entries[command] ?? service, import.meta.url);
 if (!existsSync(entry)) {
   console.error(`npm run ${command} needs the whole repository; this installation has the service alone.`);
   process.exit(1);
 }
-// In a process of its own, whose memory ends with it. Without the console the service runs and says how to
-// build it.
-const build = new URL('build.mjs', import.meta.url);
-if ((command === 'serve' || command === 'demo') && existsSync(build) && (await import(build.href)).isStale())
-  spawnSync(process.execPath, [fileURLToPath(build)], { stdio: 'inherit' });
 // The compile cache makes a start faster and saves 20 MB of memory. It is in node_modules, which only the
 // installing user may write to.
 nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));

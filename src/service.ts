@@ -14,6 +14,7 @@ import type { Ctx, ReadingCtx } from './core/ctx.ts';
 import { createLog, type Log } from './core/log.ts';
 import { createGuardedFetch } from './core/network/guarded-fetch.ts';
 import { isLoopbackHttp, isLoopbackName } from './core/network/loopback.ts';
+import { inRoot } from './core/root.ts';
 import { createKeyring, type EncryptionKey } from './core/secrets/keyring.ts';
 import { createAccountLimits } from './core/work/account-limits.ts';
 import { createTrackedWork } from './core/work/tracked-work.ts';
@@ -260,7 +261,7 @@ async function startMonitoring(
     import('./operate/metrics-server.ts'),
     import('./operate/tls-allowed.ts'),
   ]);
-  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as {
+  const { version } = JSON.parse(await readFile(inRoot('package.json'), 'utf8')) as {
     version: string;
   };
   const metrics = createMetrics({

@@ -2,10 +2,10 @@
 // Migrations that define a function show how it was at that time; they are history.
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
+import { inRoot } from '../core/root.ts';
 
-const directory = fileURLToPath(new URL('../../db/functions', import.meta.url));
+const directory = inRoot('db/functions');
 
 /** One entry of db/functions/releases.json: the number rises with each change of any function. */
 export type FunctionRelease = { readonly release: number; readonly sha256: string };

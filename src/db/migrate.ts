@@ -1,8 +1,8 @@
 // Migrates a database to this version of the schema. When several processes start at once, one migrates and
 // the others wait for it.
 import { readdir } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import type { Knex } from 'knex';
+import { inRoot } from '../core/root.ts';
 import { type DatabaseAddress, locate, openKnex, poolConfig } from './connect.ts';
 import { appliedRelease, applyFunctions, currentRelease } from './functions.ts';
 import { monitorDatabaseLiveness } from './liveness.ts';
@@ -14,7 +14,7 @@ import {
   UnusableDatabase,
 } from './unusable-database.ts';
 
-const directory = fileURLToPath(new URL('../../migrations', import.meta.url));
+const directory = inRoot('migrations');
 /**
  * During a rolling deployment or a rollback an older version may start against a database that a newer one
  * has migrated. It ignores migrations that it doesn't know, so each migration must leave in place what the
@@ -87,6 +87,14 @@ const nodeDefaults = `do $$ begin
   ${nodeSettings.map(([name, value]) => `alter role portal_service set ${name} = '${value}';`).join('\n  ')}
 end $$`;
 
+/** The names of the applied migrations; none in an empty database. */
+async function listApplied(knex: Knex): Promise<readonly string[]> {
+  const { rows } = await knex.raw<{ rows: { there: boolean }[] }>(
+    "select to_regclass('public.knex_migrations') is not null as there",
+  );
+  return rows[0]?.there === true ? knex('public.knex_migrations').pluck<string[]>('name') : [];
+}
+
 /** Compares the applied migrations and the SQL functions' release with this code: 'behind' if either is. */
 async function compareDatabase(knex: Knex, applied: readonly string[]): Promise<MigrationStatus> {
   const status = (await readMigrationStatus())(applied);
@@ -103,10 +111,7 @@ export async function assertMigrated(address: DatabaseAddress, variable?: Addres
   const knex = openKnex(address, null, 1);
   try {
     await assertSupportedServer(knex);
-    const { rows } = await knex.raw<{ rows: { there: boolean }[] }>(
-      "select to_regclass('public.knex_migrations') is not null as there",
-    );
-    const done = rows[0]?.there === true ? await knex('knex_migrations').pluck<string[]>('name') : [];
+    const done = await listApplied(knex);
     if (done.length === 0)
       throw new UnusableDatabase(
         'The database is empty. Start the service first, or run the create-organization command.',
@@ -130,6 +135,8 @@ export async function assertMigrated(address: DatabaseAddress, variable?: Addres
  * processes. An empty one gets all at once, which is faster.
  */
 async function runMigrations(knex: Knex): Promise<readonly string[]> {
+  // knex's lock row fails instead of waiting, and remains after a kill; the caller's advisory lock replaces it.
+  await knex.migrate.forceFreeMigrationsLock(migrations);
   const [completed] = (await knex.migrate.list(migrations)) as [readonly unknown[]];
   const isInUse = completed.length > 0;
   const applied: string[] = [];
@@ -156,12 +163,10 @@ export async function migrate(
     await assertSupportedServer(knex);
     return await knex.transaction(async (guard: Knex.Transaction) => {
       await guard.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
-      // knex's lock row fails instead of waiting, and remains after a kill; the advisory lock replaces it.
-      await knex.migrate.forceFreeMigrationsLock(migrations);
-      const names = await runMigrations(knex);
+      const status = await compareDatabase(guard, await listApplied(guard));
+      const names = status === 'behind' ? await runMigrations(knex) : [];
       await applyFunctions(guard);
-      await knex.raw(databaseGrants);
-      await knex.raw(nodeDefaults);
+      await guard.raw(`${databaseGrants}; ${nodeDefaults}`);
       return { applied: names.length };
     });
   } catch (error) {

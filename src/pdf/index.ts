@@ -1,6 +1,7 @@
 // The public interface of this folder: sets a document as PDF, in a worker thread. It knows layout only: a
 // document contains its texts as they are to be read. The same document gives the same bytes.
 import { type AppError, invalid, unavailable } from '../core/errors.ts';
+import { inRoot } from '../core/root.ts';
 import { createWorkerThread, type WorkerThreadOptions } from '../core/work/worker-thread.ts';
 import { type PdfDocument, type PdfResult, pdfLimits } from './document.ts';
 
@@ -56,7 +57,7 @@ function assertLimits(document: PdfDocument): void {
 }
 
 const defaults: WorkerThreadOptions = {
-  program: new URL('./worker.ts', import.meta.url),
+  program: inRoot('src/pdf/worker.ts'),
   deadlineMs: pdfLimits.deadlineMs,
   heapMb: pdfLimits.maxHeapMb,
   maxWaiting: pdfLimits.maxWaiting,

@@ -1,11 +1,11 @@
 // The pages as text: what Vite built of web/portal, loaded with the first page. Pages are one person's: they are
 // never stored, load nothing from elsewhere but pictures that the company named, and have no inline code.
-import { fileURLToPath } from 'node:url';
 import type { Response } from 'express';
+import { inRoot } from '../core/root.ts';
 import type { Renderer } from './renderer-model.ts';
 import type { Frame, Page } from './view-model.ts';
 
-const built = fileURLToPath(new URL('../../web/portal/dist/render.js', import.meta.url));
+const built = inRoot('web/portal/dist/render.js');
 
 export type LoadRenderer = () => Promise<Renderer>;
 

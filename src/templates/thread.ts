@@ -1,10 +1,11 @@
 // One worker thread for all templates of the process.
 import { unavailable } from '../core/errors.ts';
+import { inRoot } from '../core/root.ts';
 import { createWorkerThread, type WorkerThreadOptions } from '../core/work/worker-thread.ts';
 import { type TaskResult, type TemplateTask, templateLimits } from './template.ts';
 
 const defaults: WorkerThreadOptions = {
-  program: new URL('./worker.ts', import.meta.url),
+  program: inRoot('src/templates/worker.ts'),
   deadlineMs: templateLimits.deadlineMs,
   heapMb: templateLimits.maxHeapMb,
   maxWaiting: templateLimits.maxWaiting,

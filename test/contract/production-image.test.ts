@@ -35,8 +35,8 @@ const isInside = (file: string, folders: readonly string[]): boolean =>
 
 /** The files and folders of the repository that the service reads while it runs. */
 const filesRead = src.flatMap(({ file, code }) =>
-  [...code.matchAll(/new URL\('(\.[^']+)', import\.meta\.url\)/g)].map(([, target = '']) =>
-    path.posix.join(path.posix.dirname(file), target),
+  [...code.matchAll(/(new URL|inRoot)\('([^']+)'(?:, import\.meta\.url)?\)/g)].map(([, by, target = '']) =>
+    by === 'inRoot' ? target : path.posix.join(path.posix.dirname(file), target),
   ),
 );
 
@@ -56,8 +56,9 @@ describe('the production image', () => {
     expect(filesRead.filter((file) => !isInside(file.replace(/\/$/, ''), inImage))).toEqual([]);
   });
 
-  it('has the built console, portal and client, and neither their sources nor what builds them', () => {
-    expect(built).toEqual(workspaces.map((folder) => [`${folder}/dist`, `${folder}/dist`]));
+  it('has the bundle and the built console, portal and client, and neither their sources nor what builds them', () => {
+    const folders = [...workspaces.map((folder) => `${folder}/dist`), 'dist/service'];
+    expect(built).toEqual(folders.map((folder) => [folder, folder]));
     const devDependencies = workspaces.flatMap((folder) => {
       const read = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')) as {
         devDependencies: Record<string, string>;

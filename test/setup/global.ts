@@ -1,5 +1,5 @@
 // Starts one PostgreSQL for the whole run and migrates a template database once; every test file clones it.
-// Builds what draws the portal's pages, where it is not of today's sources.
+// Builds what tests of processes start, the portal's pages and the client, where they are not of today's sources.
 import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
@@ -39,7 +39,8 @@ const settings = {
 const buildScript = fileURLToPath(new URL('../../scripts/build.mjs', import.meta.url));
 
 export default async function setup(project: TestProject) {
-  for (const name of ['portal', 'client']) await promisify(execFile)(process.execPath, [buildScript, name]);
+  for (const name of ['portal', 'client', 'service'])
+    await promisify(execFile)(process.execPath, [buildScript, name]);
   const folder = await createScratchFolder('portal-test-');
   const stopWatcher = startCleanupWatcher(folder);
   const server = await startEmbedded(path.join(folder, 'data'), { settings });

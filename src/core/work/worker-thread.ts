@@ -19,7 +19,7 @@ export type WorkerThread<Task, Result extends object> = {
 
 export type WorkerThreadOptions = {
   /** Posts `ready` once, and then the result of each task that it receives. */
-  readonly program: URL;
+  readonly program: string | URL;
   /** Wall-clock time of a task, counted from when the thread starts on it. */
   readonly deadlineMs: number;
   readonly heapMb: number;

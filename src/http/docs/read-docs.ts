@@ -3,13 +3,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { Marked, Renderer, type Token } from 'marked';
+import { inRoot } from '../../core/root.ts';
 import { escapeHtml } from '../../core/text/escape-html.ts';
 import { platformBase } from '../served.ts';
 
 export const docsBase = '/docs';
-const folder = fileURLToPath(new URL('../../../docs/', import.meta.url));
+const folder = inRoot('docs/');
 
 /** The text below a heading. `anchor` is empty for the title of the page. */
 type Section = {

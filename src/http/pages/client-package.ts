@@ -1,11 +1,11 @@
 // The typed client, as npm installs it from the address of the service. A build makes the file.
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
 import { notFound } from '../../core/errors.ts';
+import { inRoot } from '../../core/root.ts';
 
-const builtFile = fileURLToPath(new URL('../../../packages/client/dist/client.tgz', import.meta.url));
+const builtFile = inRoot('packages/client/dist/client.tgz');
 
 function readBuilt(): Buffer | undefined {
   try {

@@ -3,11 +3,11 @@
 // page says how to build them.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
+import { inRoot } from '../../core/root.ts';
 import { type Asset, readAsset, serveAssets, serveText } from './static-page.ts';
 
-const builtFolder = fileURLToPath(new URL('../../../web/console/dist/', import.meta.url));
+const builtFolder = inRoot('web/console/dist/');
 
 const notBuilt = `<!doctype html>
 <html lang="en">

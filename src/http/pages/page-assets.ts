@@ -3,19 +3,19 @@
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { RequestHandler } from 'express';
+import { inRoot } from '../../core/root.ts';
 import type { SmallPageFiles } from './small-page.ts';
 import { type Asset, assetsVersion, readAsset, serveAssets } from './static-page.ts';
 
 export const webFolders = {
-  shared: fileURLToPath(new URL('../../../web/shared/', import.meta.url)),
-  docs: fileURLToPath(new URL('../../../web/docs/', import.meta.url)),
-  welcome: fileURLToPath(new URL('../../../web/welcome/', import.meta.url)),
-  invitations: fileURLToPath(new URL('../../../web/invitations/', import.meta.url)),
-  payments: fileURLToPath(new URL('../../../web/payments/', import.meta.url)),
-  portal: fileURLToPath(new URL('../../../web/portal/files/', import.meta.url)),
-  reference: fileURLToPath(new URL('../../../web/reference/', import.meta.url)),
+  shared: inRoot('web/shared/'),
+  docs: inRoot('web/docs/'),
+  welcome: inRoot('web/welcome/'),
+  invitations: inRoot('web/invitations/'),
+  payments: inRoot('web/payments/'),
+  portal: inRoot('web/portal/files/'),
+  reference: inRoot('web/reference/'),
 };
 const served = new Set(['.css', '.js', '.svg', '.woff2']);
 const packages = createRequire(import.meta.url);
