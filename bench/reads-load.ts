@@ -35,9 +35,9 @@ export async function readMemory(pid: number): Promise<{ peak: number; now: numb
 export const quantile = (sorted: readonly number[], q: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * q))] ?? Number.NaN;
 
-const requestBytes = ({ headers }: RequestSet, path: string): Buffer =>
+const requestBytes = ({ url, headers }: RequestSet, path: string): Buffer =>
   Buffer.from(
-    `GET ${path} HTTP/1.1\r\nHost: bench\r\n${Object.entries(headers)
+    `GET ${path} HTTP/1.1\r\nHost: ${new URL(url).host}\r\n${Object.entries(headers)
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('')}\r\n`,
   );

@@ -19,7 +19,11 @@ const command = process.argv[2] ?? 'serve';
 process.env.UV_THREADPOOL_SIZE ??= '16';
 // How V8 collects: docs/decisions/operations.md. Without the options that `npm start` gives, the process is replaced
 // by one that has them, which Windows can't.
-const options = [`--max-semi-space-size=${command === 'demo' ? 16 : 4}`, '--heap-growing-percent=30'];
+const options = [
+  `--max-semi-space-size=${command === 'demo' ? 16 : 8}`,
+  '--heap-growing-percent=30',
+  '--no-parallel-scavenge',
+];
 if (process.platform !== 'win32' && !options.some((option) => process.execArgv.includes(option)))
   process.execve?.(
     process.execPath,

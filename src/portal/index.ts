@@ -19,7 +19,7 @@ import { createProviders } from './providers.ts';
 import { createRendererLoader } from './renderer.ts';
 import type { Room } from './room.ts';
 import { createPortalRouter, setSite } from './router.ts';
-import { createSites } from './sites.ts';
+import { createSites, type Site } from './sites.ts';
 import { type Endpoints, notFoundHere } from './visit.ts';
 
 export { startReceipts } from './pay/receipts.ts';
@@ -111,22 +111,24 @@ export type PortalHandlers = {
 export function createPortal(ctx: ReadingCtx, options: PortalOptions): PortalHandlers {
   const room = openRoom(ctx, options);
   const router = createPortalRouter(room);
-  return {
-    byHost: async (req, res, next) => {
-      const site = await room.sites.ofHost(req);
-      if (site === 'own') return next();
-      if (site?.publicApi === true && publicInterface.test(req.path)) {
-        setSite(res, site);
-        return next();
-      }
-      applyPendingHeaders(res);
-      if (site === undefined) throw notFoundHere();
-      if (ownAssets.test(req.path) || (site.publicApi && referenceAssets.test(req.path))) {
-        req.url = req.url.slice('/assets'.length);
-        return options.assets.handler(req, res, () => next(notFoundHere()));
-      }
+  const serveSite = (site: Site | undefined, ...[req, res, next]: Parameters<RequestHandler>) => {
+    if (site?.publicApi === true && publicInterface.test(req.path)) {
       setSite(res, site);
-      return router(req, res, next);
+      return next();
+    }
+    applyPendingHeaders(res);
+    if (site === undefined) throw notFoundHere();
+    if (ownAssets.test(req.path) || (site.publicApi && referenceAssets.test(req.path))) {
+      req.url = req.url.slice('/assets'.length);
+      return options.assets.handler(req, res, () => next(notFoundHere()));
+    }
+    setSite(res, site);
+    return router(req, res, next);
+  };
+  return {
+    byHost: (req, res, next) => {
+      const found = room.sites.ofHost(req);
+      return found === 'own' ? next() : found.then((site) => serveSite(site, req, res, next));
     },
     bySlug: async (req, res, next) => {
       const site = await room.sites.ofSlug(String(req.params['slug'] ?? ''));

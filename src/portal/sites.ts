@@ -32,11 +32,11 @@ type Known = (PortalSite & Pick<Site, 'publicApi'>) | 'none';
 
 export type Sites = {
   /** `own`: the request is for the service itself; undefined: nothing is at its host. */
-  ofHost(req: Request): Promise<Site | 'own' | undefined>;
+  ofHost(req: Request): 'own' | Promise<Site | undefined>;
   ofSlug(slug: string): Promise<Site | undefined>;
 };
 
-/** One for each process. Both reject with the database's error while it is unavailable. */
+/** One for each process. Lookups reject with the database's error while it is unavailable. */
 export function createSites(ctx: Ctx): Sites {
   const own = new URL(ctx.settings.publicUrl);
   const known: Cache<Known> = createCache({ maxBytes, ttl: { clock: ctx.clock, ms: knownForMs } });
@@ -50,13 +50,14 @@ export function createSites(ctx: Ctx): Sites {
     });
 
   return {
-    async ofHost(req) {
+    ofHost(req) {
       const host = req.headers['x-forwarded-host'] === undefined ? req.headers.host : req.host;
       if (host === undefined || host === own.host) return 'own';
       const hostname = URL.parse(`https://${host}`)?.hostname ?? '';
       if (hostname === own.hostname || !isClaimable(hostname)) return 'own';
-      const site = await find({ hostname }, `host ${hostname}`);
-      return site === 'none' ? undefined : onDomain(site, new URL(`https://${host}`));
+      return find({ hostname }, `host ${hostname}`).then((site) =>
+        site === 'none' ? undefined : onDomain(site, new URL(`https://${host}`)),
+      );
     },
     async ofSlug(slug) {
       const site = await find({ slug }, `slug ${slug}`);

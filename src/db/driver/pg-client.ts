@@ -1,26 +1,11 @@
 // What node-postgres knows about a connection and doesn't offer in its interface. test/db/driver/pg.test.ts
 // fails when a new version of pg changes it.
 import type { Duplex } from 'node:stream';
-import type { ClientBase, ClientConfig, PoolClient, PoolConfig } from 'pg';
+import type { ClientBase, ClientConfig, PoolConfig } from 'pg';
 
 /** The process id of the connection's backend, as the server sent it; undefined when it sent none. */
 export const backendPid = (client: ClientBase): number | undefined =>
   (client as ClientBase & { readonly processID?: number }).processID;
-
-/** The texts by the names of their statements: parsed, and sent to be parsed. */
-type PreparedStatements = {
-  readonly connection: {
-    readonly parsedStatements: Record<string, string | undefined>;
-    readonly submittedNamedStatements: Record<string, string | undefined>;
-  };
-};
-
-/** Makes pg prepare the statement again at its next use. The caller deallocates it on the server. */
-export function forgetPrepared(client: PoolClient, name: string): void {
-  const { connection } = client as unknown as PreparedStatements;
-  delete connection.parsedStatements[name];
-  delete connection.submittedNamedStatements[name];
-}
 
 type Unconnected = {
   readonly connection: { readonly stream: Duplex };

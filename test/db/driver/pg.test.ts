@@ -9,11 +9,11 @@ import { isClientClosed, isConnectionLost, isConnectTimeout } from '../../../src
 import {
   aimAt,
   backendPid,
-  forgetPrepared,
   getStream,
   sendNoSettings,
   watchMessages,
 } from '../../../src/db/driver/pg-client.ts';
+import { type Prepared, runPrepared } from '../../../src/db/driver/prepared-query.ts';
 import { listenLocally } from '../../setup/sockets.ts';
 import { useDatabase } from '../../setup/use-database.ts';
 
@@ -51,24 +51,29 @@ describe('a client of pg', () => {
     expect(backendPid(client), 'pg no longer has client.processID: see backendPid').toBe(rows[0]?.pid);
   });
 
-  it('prepares a statement again once its name is removed from the two lists of its connection', async () => {
-    const named = { name: 'canary', text: 'select 1 as one' };
-    const { connection } = client as unknown as {
-      connection: Record<string, Record<string, string | undefined>>;
-    };
-    await client.query(named);
-    const changed = 'pg keeps prepared statements elsewhere: see forgetPrepared';
-    expect(connection['parsedStatements']?.['canary'], changed).toBe(named.text);
-    expect(connection, changed).toHaveProperty('submittedNamedStatements');
+  it("runs a prepared statement whose result it had described once, with pg's own values and types", async () => {
+    const text = 'select $1::text as a, $2::int4 as b, $3::text[] as c, $4::int8 as d, null as e, true as f';
+    const values = ['ü', 7, ['x', 'y z', null], 9_007_199_254_740_993n];
+    const prepared: Prepared = { name: 'canary', text };
+    const changed = 'pg calls its queries in another way: see PreparedQuery';
+    const { rows } = await client.query(text, values);
+    for (const _run of [1, 2]) expect(await runPrepared(client, prepared, values), changed).toEqual(rows);
+    const wrong = ['ü', 'seven', [], 1];
+    await expect(runPrepared(client, prepared, wrong), changed).rejects.toMatchObject({ code: '22P02' });
+    await expect(runPrepared(client, prepared, [{}]), changed).rejects.toThrow('is an object');
+    expect(await runPrepared(client, prepared, values), changed).toEqual(rows);
     await client.query('deallocate canary');
-    await expect(
-      client.query(named),
-      'pg now notices that a statement was deallocated: see forgetPrepared',
-    ).rejects.toMatchObject({
-      code: '26000',
-    });
-    forgetPrepared(client, 'canary');
-    expect((await client.query(named)).rows, changed).toEqual([{ one: 1 }]);
+    await expect(runPrepared(client, prepared, values), changed).rejects.toMatchObject({ code: '26000' });
+    socket.destroy();
+    await expect(runPrepared(client, prepared, values), changed).rejects.toThrow(Error);
+  });
+
+  it('ends a prepared statement at the time limit of the client', async () => {
+    const limited = new Client(poolConfig(database.address, null, { query_timeout: 100 }));
+    await limited.connect();
+    const prepared: Prepared = { name: 'slow', text: 'select pg_sleep(5)' };
+    await expect(runPrepared(limited, prepared, [])).rejects.toThrow('Query read timeout');
+    await limited.end();
   });
 
   it('sends the settings and connects to the host that it has when it connects', async () => {

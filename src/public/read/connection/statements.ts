@@ -7,7 +7,7 @@ import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from '
 import { createCache } from '../../../core/work/cache.ts';
 import type { HitCounter } from '../../../core/work/hit-counter.ts';
 import type { Semaphore } from '../../../core/work/semaphore.ts';
-import { forgetPrepared } from '../../../db/driver/pg-client.ts';
+import { type Prepared, runPrepared } from '../../../db/driver/prepared-query.ts';
 import { sqlState } from '../../../db/pg-errors.ts';
 import { isPooled, keepsPrepared } from '../../../db/routed-client.ts';
 import type { Statement } from '../sql/list-sql.ts';
@@ -63,30 +63,30 @@ type QueryRows = <Row extends QueryResultRow>(
  * name.
  */
 function createNamedQueries(maxPerConnection: number): QueryRows {
-  /** Names of the prepared statements of each connection, least recently used first. */
-  const named = new WeakMap<PoolClient, Set<string>>();
-  const deallocate = async (client: PoolClient, names: Set<string>, name: string): Promise<void> => {
+  /** The prepared statements of each connection by name, least recently used first. */
+  const named = new WeakMap<PoolClient, Map<string, Prepared>>();
+  const deallocate = async (client: PoolClient, all: Map<string, Prepared>, name: string): Promise<void> => {
     // A pooler bounds the server's statements itself, doesn't notice this one, and would close a connection
     // that prepares a name again.
     if (isPooled(client)) return;
-    names.delete(name);
-    forgetPrepared(client, name);
+    all.delete(name);
     await client.query(`deallocate "${name}"`).catch((error: unknown) => {
       if (sqlState(error) !== '26000') throw error;
     });
   };
   return async <Row extends QueryResultRow>(client: PoolClient, { name, text }: Shape, values: unknown[]) => {
-    const names = named.get(client) ?? new Set<string>();
-    named.set(client, names);
-    const [oldest] = names;
-    if (!names.delete(name) && names.size >= maxPerConnection && oldest !== undefined)
-      await deallocate(client, names, oldest);
-    names.add(name);
+    const all = named.get(client) ?? new Map<string, Prepared>();
+    named.set(client, all);
+    const prepared = all.get(name) ?? { name, text };
+    const [oldest] = all.keys();
+    if (!all.delete(name) && all.size >= maxPerConnection && oldest !== undefined)
+      await deallocate(client, all, oldest);
+    all.set(name, prepared);
     try {
-      return (await client.query<Row>({ name, text, values })).rows;
+      return await runPrepared<Row>(client, prepared, values);
     } catch (error) {
       if (!stale.test(sqlState(error) ?? '')) throw error;
-      await deallocate(client, names, name);
+      await deallocate(client, all, name);
       return (await client.query<Row>(text, values)).rows;
     }
   };
