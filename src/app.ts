@@ -253,7 +253,26 @@ export function createApp(base: Ctx, options: AppOptions = {}): Express {
   return app;
 }
 
-export type Background = { readonly scheduler: Scheduler; stop(): Promise<void> };
+export type Background = {
+  /** Undefined in a process that only serves requests. */
+  readonly scheduler: Scheduler | undefined;
+  stop(): Promise<void>;
+};
+/** With the scheduler, as `startBackground` starts it. */
+type WholeBackground = Background & { readonly scheduler: Scheduler };
+
+/**
+ * For a process that only serves requests, while another process of the service runs the background workers:
+ * `stop` ends the work that continues after responses.
+ */
+export const trackResponses = ({ work }: Pick<Ctx, 'work'>): Background => ({
+  scheduler: undefined,
+  stop: async () => {
+    await Promise.all(
+      (['answers', 'publications', 'code-mails', 'portal-figures'] as const).map((kind) => work.stop(kind)),
+    );
+  },
+});
 
 const pruneEveryMs = 3_600_000;
 const adoptEveryMs = 15_000;
@@ -277,7 +296,7 @@ export async function startBackground(
   base: Ctx,
   reads: ReadEngine = createReadEngine(base),
   now?: () => Date,
-): Promise<Background> {
+): Promise<WholeBackground> {
   const ctx: ReadingCtx = { ...base, reads };
   const scheduler = startScheduler(ctx);
   const pruning = startRecurring(

@@ -3,20 +3,18 @@
 import { randomBytes } from 'node:crypto';
 import { chmod, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { hostname } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool } from 'pg';
-import { type AppOptions, type Background, createApp, startBackground } from './app.ts';
+import { type AppOptions, type Background, createApp, startBackground, trackResponses } from './app.ts';
 import type { Config } from './config.ts';
 import type { Ctx, ReadingCtx } from './core/ctx.ts';
 import { createLog, type Log } from './core/log.ts';
 import { createGuardedFetch } from './core/network/guarded-fetch.ts';
 import { isLoopbackHttp, isLoopbackName } from './core/network/loopback.ts';
-import { inRoot } from './core/root.ts';
 import { createKeyring, type EncryptionKey } from './core/secrets/keyring.ts';
 import { createAccountLimits } from './core/work/account-limits.ts';
+import type { OpenSemaphore } from './core/work/shared-semaphores.ts';
 import { createTrackedWork } from './core/work/tracked-work.ts';
 import { openDb, openOperatorPool } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
@@ -26,30 +24,23 @@ import {
   openFormerWarehouse,
 } from './db/former-warehouse.ts';
 import { readMigrationStatus } from './db/migrate.ts';
-import { poolStats } from './db/pool-stats.ts';
 import { shownName, waitForProcessesWithoutKey } from './db/presence.ts';
 import { openReplicas } from './db/replicas.ts';
 import { readLoginPowers, tooPowerful } from './db/service-login.ts';
 import { explainDatabaseError, UnusableDatabase } from './db/unusable-database.ts';
 import { createMessageClasses } from './http/driver/message-classes.ts';
 import { serveProbes } from './http/health.ts';
-import type { OnServed } from './http/served.ts';
+import { listen } from './http/server/listen.ts';
 import { attachApp, createHttpServer, type HttpServer } from './http/server/server.ts';
 import { closeServer } from './http/server/shutdown.ts';
 import type { OpenedDatabase } from './open-database.ts';
-import { createDatabaseStats } from './operate/database-stats.ts';
+import type { Monitoring, startMonitoring } from './operate/monitoring.ts';
 import { createReadinessCheck } from './operate/readiness.ts';
 import { startShutdownDeadline } from './operate/shutdown-deadline.ts';
 import { openWritePause, type WritePause } from './operate/write-pause.ts';
 import { upgradeWarehousesAtStart } from './platform/api-schemas/upgrade-warehouses.ts';
 import { findPortalSite } from './platform/portal/sites.store.ts';
-import {
-  closeQueues,
-  createReadEngine,
-  publicMetrics,
-  startUsageCounter,
-  type UsageCounter,
-} from './public/index.ts';
+import { closeQueues, createReadEngine, startUsageCounter, type UsageCounter } from './public/index.ts';
 
 const processName = `${hostname()}:${process.pid}`;
 
@@ -126,6 +117,7 @@ export async function openCtx(
   config: Config,
   opened: OpenedDatabase,
   log: Log = createLog(config.LOG_LEVEL),
+  openSemaphore?: OpenSemaphore,
 ): Promise<OpenedCtx> {
   const keyring = createKeyring(await encryptionKeys(config));
   const db = openDb(
@@ -154,10 +146,9 @@ export async function openCtx(
     await Promise.all([stopClock(), db.close()]);
     throw explainDatabaseError(error);
   });
-  const { readTimeoutMs } = config.settings;
   const replicas = openReplicas(opened.replicas ?? [], db.data, {
     sizes: db.maxConnections,
-    readTimeoutMs,
+    readTimeoutMs: config.settings.readTimeoutMs,
     clock,
     log,
   });
@@ -168,7 +159,8 @@ export async function openCtx(
     fetch: createGuardedFetch({ allowPrivateHosts: config.settings.erp.allowPrivateHosts }),
     keyring,
     work: createTrackedWork(),
-    erpLimits: createAccountLimits(),
+    erpLimits: createAccountLimits(openSemaphore),
+    openSemaphore,
     // During a move, an outage also hides where the records of an organization are.
     settings: former === undefined ? config.settings : { ...config.settings, trustDuringOutageMs: 0 },
   };
@@ -218,22 +210,6 @@ async function assertSharedKey({ db, clock, keyring }: Ctx): Promise<void> {
   );
 }
 
-/** Rejects with advice when the port is in use; `variable` is the environment variable that sets it. */
-function listen(server: Server, host: string, port: number, variable = 'PORT'): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(
-        error.code === 'EADDRINUSE'
-          ? new Error(`Port ${port} is in use. Choose another one with ${variable}=<number>.`, {
-              cause: error,
-            })
-          : error,
-      );
-    });
-    server.listen(port, host, () => resolve(server.address() as AddressInfo));
-  });
-}
-
 export type Service = {
   readonly ctx: ReadingCtx;
   /** The URL for clients: PUBLIC_URL if set, else `localUrl`. */
@@ -242,51 +218,36 @@ export type Service = {
   readonly localUrl: string;
   /** Whether the page at `url` signs in as the owner of the demo with one click. */
   readonly hasDemoSignIn: boolean;
-  stop(): Promise<void>;
+  /** Undefined without METRICS_PORT. */
+  readonly monitoring: Monitoring | undefined;
+  /**
+   * `replaced`: another process serves at the same port already. Then there is no drain, and clients on open
+   * connections get a moment for a last request.
+   */
+  stop(options?: { readonly replaced: boolean }): Promise<void>;
 };
 
-type Monitored = { readonly onServed: OnServed | undefined; stop(): Promise<void> };
+/**
+ * What a child of a service with several processes does differently. Its parent has the port for metrics, and
+ * the semaphores that all children share.
+ */
+export type ChildRole = {
+  readonly openSemaphore: OpenSemaphore;
+  /** Whether it is the one that syncs and does all other background work. */
+  readonly syncs: boolean;
+};
 
-/** Opens the port for Prometheus and for proxies in front. Without METRICS_PORT it does nothing and loads none of the modules. */
-async function startMonitoring(
-  { METRICS_PORT, METRICS_HOST }: Config,
-  ctx: ReadingCtx,
-  operators: Pick<Pool, 'query'>,
-  { signIns }: UsageCounter,
-  sinceTickMs: () => number,
-): Promise<Monitored> {
-  if (METRICS_PORT === undefined) return { onServed: undefined, stop: () => Promise.resolve() };
-  const [{ createMetrics }, { createMetricsServer }, { createTlsCheck }] = await Promise.all([
-    import('./operate/metrics.ts'),
-    import('./operate/metrics-server.ts'),
-    import('./operate/tls-allowed.ts'),
-  ]);
-  const { version } = JSON.parse(await readFile(inRoot('package.json'), 'utf8')) as {
-    version: string;
-  };
-  const metrics = createMetrics({
-    version,
-    pools: () => poolStats(ctx.db),
-    caches: () => publicMetrics(ctx).caches,
-    queues: () => publicMetrics(ctx).queues,
-    reads: () => publicMetrics(ctx).reads,
-    replicas: () => publicMetrics(ctx).replicas,
-    signIns: () => signIns,
-    sinceTickSeconds: () => sinceTickMs() / 1_000,
-    databaseStats: createDatabaseStats(operators, ctx.clock, ctx.log),
-  });
-  const isServed = async (hostname: string) => (await findPortalSite(ctx, { hostname })) !== undefined;
-  const server = createMetricsServer({ ...metrics, checkTls: createTlsCheck(isServed, ctx.log) }, ctx.log);
-  const { port } = await listen(server, METRICS_HOST, METRICS_PORT, 'METRICS_PORT');
-  ctx.log.info({ host: METRICS_HOST, port }, 'metrics are served');
-  return {
-    onServed: metrics.onServed,
-    stop: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+/** Without METRICS_PORT it does nothing and loads none of the modules. */
+async function monitor(
+  { METRICS_HOST, METRICS_PORT }: Config,
+  sources: Omit<Parameters<typeof startMonitoring>[1], 'isServed'>,
+  role: ChildRole | undefined,
+): Promise<Monitoring | undefined> {
+  if (METRICS_PORT === undefined) return undefined;
+  const { startMonitoring } = await import('./operate/monitoring.ts');
+  const isServed = async (hostname: string) =>
+    (await findPortalSite(sources.ctx, { hostname })) !== undefined;
+  return startMonitoring({ METRICS_HOST, METRICS_PORT }, { ...sources, isServed }, role !== undefined);
 }
 
 type DemoOwner = AppOptions['demoOwner'];
@@ -322,6 +283,9 @@ type Serving = {
   readonly seconds: { readonly all: number; readonly drain: number };
 };
 
+/** How long a replaced process answers on connections that are idle, and keeps event streams open. */
+const replacedIdleMs = 5_000;
+
 /**
  * Finishes requests in progress and hands running syncs over to other processes; what hasn't ended at the
  * deadline is abandoned.
@@ -329,17 +293,25 @@ type Serving = {
 async function stopServing(
   { ctx, http, background, draining, stopping, seconds }: Serving,
   close: () => Promise<unknown>,
+  replaced: boolean,
 ): Promise<void> {
   const { log, clock } = ctx;
   const startedMs = clock.monotonicMs();
   log.info({ seconds: seconds.all }, 'stopping');
-  draining.abort();
+  // Callers of /readyz mean the port, which the other process serves.
+  if (!replaced) draining.abort();
   const deadline = startShutdownDeadline(seconds.all * 1_000, log);
   const handedOver = deadline.within('background work', background.stop());
-  if (seconds.drain > 0) await sleep(seconds.drain * 1_000);
-  stopping.abort();
-  closeQueues(ctx);
-  const finished = closeServer(http, deadline.signal).then(({ cut }) => {
+  if (seconds.drain > 0 && !replaced) await sleep(seconds.drain * 1_000);
+  const endStreams = (): void => stopping.abort();
+  // Requests on the open connections are served as ever until then.
+  const ending = replaced ? setTimeout(endStreams, replacedIdleMs) : undefined;
+  if (!replaced) {
+    endStreams();
+    closeQueues(ctx);
+  }
+  const finished = closeServer(http, deadline.signal, replaced ? replacedIdleMs : 0).then(({ cut }) => {
+    clearTimeout(ending);
     if (cut > 0) log.warn({ cut }, 'shutdown deadline exceeded: requests in progress were cut off');
   });
   await deadline.within('client connections', finished);
@@ -354,7 +326,8 @@ type Parts = {
   readonly messages: ReturnType<typeof createMessageClasses>;
   readonly usage: UsageCounter;
   readonly writes: WritePause<Background>;
-  readonly onServed: OnServed | undefined;
+  readonly monitoring: Monitoring | undefined;
+  readonly role: ChildRole | undefined;
   readonly checked: Omit<Parameters<typeof createReadinessCheck>[0], 'stopping'>;
   readonly close: () => Promise<unknown>;
 };
@@ -363,7 +336,7 @@ type Parts = {
 async function serve(
   config: Config,
   ctx: ReadingCtx,
-  { http, messages, usage, writes, onServed, checked, close }: Parts,
+  { http, messages, usage, writes, monitoring, role, checked, close }: Parts,
   demoOwner: DemoOwner | undefined,
 ): Promise<Service> {
   // No await from here to `attachApp`: a request that arrived in between would have no handler.
@@ -377,14 +350,20 @@ async function serve(
   const offered = { demoOwner: isPrivate ? demoOwner : undefined };
   const { TRUST_PROXY: trustProxy } = config;
   const { reads } = ctx;
+  const onServed = monitoring?.onServed;
   const options = { trustProxy, streams, reads, usage, messages, onServed, gate: writes.gate, ...offered };
   const app = createApp(running, options);
   const readiness = createReadinessCheck({ ...checked, stopping: draining.signal });
   attachApp(http.server, serveProbes(readiness, ctx.log, app));
-  await writes.start(() => startBackground(running, ctx.reads, demoOwner?.businessTime));
+  await writes.start(async () =>
+    role?.syncs === false
+      ? trackResponses(running)
+      : startBackground(running, ctx.reads, demoOwner?.businessTime),
+  );
   const serving = { ctx: running, http, background: writes, draining, stopping, seconds };
-  const stop = () => stopServing(serving, close);
-  return { ctx: running, ...addresses, hasDemoSignIn: offered.demoOwner !== undefined, stop };
+  const stop: Service['stop'] = (how) => stopServing(serving, close, how?.replaced ?? false);
+  const hasDemoSignIn = offered.demoOwner !== undefined;
+  return { ctx: running, ...addresses, hasDemoSignIn, monitoring, stop };
 }
 
 /**
@@ -398,30 +377,33 @@ export async function startService(
   opened: OpenedDatabase,
   log?: Log,
   demoOwner?: DemoOwner,
+  role?: ChildRole,
 ): Promise<Service> {
-  const { ctx: base, close } = await openCtx(config, opened, log);
+  const { ctx: base, close } = await openCtx(config, opened, log, role?.openSemaphore);
   const ctx: ReadingCtx = { ...base, reads: createReadEngine(base) };
   const messages = createMessageClasses();
   const http = createHttpServer(ctx.log, messages, { maxConnections: config.HTTP_CONNECTIONS });
   const operators = openOperatorPools(config, opened);
   const migrationStatus = await readMigrationStatus();
   void warnOfPowers(operators, ctx.log);
-  let monitored: Monitored | undefined;
+  let monitoring: Monitoring | undefined;
   const usage = startUsageCounter(ctx);
   const closeAll = () =>
-    usage.stop().then(() => Promise.all([close(), operators.close(), monitored?.stop()]));
+    usage.stop().then(() => Promise.all([close(), operators.close(), monitoring?.stop()]));
   try {
     await assertSharedKey(ctx);
     const writes = await openWritePause<Background>(ctx, shownName(processName));
-    const sinceTickMs = (): number => writes.work()?.scheduler.sinceTickMs() ?? 0;
-    monitored = await startMonitoring(config, ctx, operators.control, usage, sinceTickMs);
+    const sinceTickMs = (): number | undefined =>
+      role?.syncs === false ? undefined : (writes.work()?.scheduler?.sinceTickMs() ?? 0);
+    const sources = { ctx, operators: operators.control, usage, sinceTickMs };
+    monitoring = await monitor(config, sources, role);
     if (writes.state() === undefined) await upgradeWarehousesAtStart(ctx);
     const { db, clock, log: ctxLog, settings } = ctx;
     const isTrusting = (): boolean =>
       (db.controlAvailability.unreachableForMs() ?? Infinity) < settings.trustDuringOutageMs;
     const states = { isTrusting, sinceTickMs, pauseState: writes.state, migrationStatus };
     const checked = { ...operators, ...states, replicas: db.replicas, clock, log: ctxLog };
-    const parts = { http, messages, usage, writes, onServed: monitored.onServed, checked, close: closeAll };
+    const parts = { http, messages, usage, writes, monitoring, role, checked, close: closeAll };
     return await serve(config, ctx, parts, demoOwner);
   } catch (error) {
     http.server.close();

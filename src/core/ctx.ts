@@ -11,6 +11,7 @@ import type { Keyring } from './secrets/keyring.ts';
 import type { Settings } from './settings.ts';
 import type { AccountLimits } from './work/account-limits.ts';
 import type { Semaphore } from './work/semaphore.ts';
+import type { OpenSemaphore } from './work/shared-semaphores.ts';
 import type { TrackedWork } from './work/tracked-work.ts';
 
 /** LISTEN/NOTIFY on a connection of its own, open from the first subscription until the last ends. */
@@ -90,6 +91,8 @@ export type Ctx = {
   /** Background work that continues after its response was sent. */
   readonly work: TrackedWork;
   readonly erpLimits: AccountLimits;
+  /** For limits that hold for all processes of the service; absent where it is one process. */
+  readonly openSemaphore?: OpenSemaphore | undefined;
 };
 
 /**

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { ReadingCtx } from '../core/ctx.ts';
 import { AppError } from '../core/errors.ts';
 import { toQueryText } from '../core/text/query-text.ts';
-import { Semaphore } from '../core/work/semaphore.ts';
+import { openOwnSemaphore, type SharedSemaphore } from '../core/work/shared-semaphores.ts';
 import { sendFile } from './download.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import { queryBoolean } from './fields.ts';
@@ -69,8 +69,8 @@ type Serving = {
   readonly ctx: ReadingCtx;
   readonly failures: FailureLimit;
   readonly links: Links;
-  /** The reads of each link in this process. */
-  readonly reads: Semaphore;
+  /** The reads of each link. */
+  readonly reads: SharedSemaphore;
 };
 
 async function serve({ ctx, failures, links, reads }: Serving, req: Request, res: Response) {
@@ -92,7 +92,7 @@ async function serve({ ctx, failures, links, reads }: Serving, req: Request, res
     // Each read decides again, so no part of an earlier one is continued.
     return { ...file, tag: undefined };
   };
-  const release = reads.tryAcquire(id);
+  const release = await reads.tryAcquire(id);
   if (release === undefined) throw tooMany();
   try {
     const isPacked = req.acceptsEncodings('gzip') === 'gzip';
@@ -107,7 +107,9 @@ async function serve({ ctx, failures, links, reads }: Serving, req: Request, res
  * a page for browsers, and 429 for too many of these and for too many reads of a link at once.
  */
 export function createCsvLinks(ctx: ReadingCtx, failures: FailureLimit, links: Links, files: SmallPageFiles) {
-  const reads = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: maxReadsAtOnce });
+  const { openSemaphore = openOwnSemaphore } = ctx;
+  const limits = { maxRunning: Infinity, maxRunningPerOwner: maxReadsAtOnce };
+  const reads = openSemaphore('reads of a link', limits);
   const serving: Serving = { ctx, failures, links, reads };
   const handle: RequestHandler = async (req, res) => {
     recordServed(res, { route: `${linksBase}/{token}.csv`, kind: 'export' });

@@ -6,7 +6,8 @@ import type { Response } from 'express';
 import type { CallerCtx, Ctx } from '../core/ctx.ts';
 import { AppError, unavailable } from '../core/errors.ts';
 import { startRecurring } from '../core/work/recurring.ts';
-import { type Release, Semaphore } from '../core/work/semaphore.ts';
+import type { Release } from '../core/work/semaphore.ts';
+import { openOwnSemaphore } from '../core/work/shared-semaphores.ts';
 import { createTopicNotifications, type TopicNotifications } from '../db/topic-notifications.ts';
 import { reidentifyCaller } from './authenticate.ts';
 import { getRequestId, logFailure, toAppError } from './errors.ts';
@@ -28,11 +29,10 @@ export type StreamOptions = {
    * included, and retransmits.
    */
   readonly maxOpenMs?: number;
-  /** How many streams one credential may hold open in one process. */
+  /** How many streams one credential may hold open. */
   readonly perCredential?: number;
   /**
-   * How many streams all keys and tokens of an organization may hold open in one process; those of sessions
-   * don't count.
+   * How many streams all keys and tokens of an organization may hold open; those of sessions don't count.
    */
   readonly perOrganization?: number;
   /** Once aborted, every stream ends and new ones get 503. */
@@ -225,16 +225,21 @@ export function replayStream(route: Route, body: unknown, res: Response): void {
   res.end(eventText(route.stream?.resultEvent ?? 'message', body));
 }
 
-/** The returned function throws 429 where the caller or its organization has too many open streams. */
-function createStreamLimit({ perCredential, perOrganization }: Limits): (res: Response) => Release {
-  const ofCredential = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perCredential });
-  const ofOrganization = new Semaphore({ maxRunning: Infinity, maxRunningPerOwner: perOrganization });
-  return (res) => {
-    const release = ofCredential.tryAcquire(rateLimitKey(res));
+/** The returned function rejects with 429 where the caller or its organization has too many open streams. */
+function createStreamLimit(
+  { openSemaphore = openOwnSemaphore }: Pick<Ctx, 'openSemaphore'>,
+  { perCredential, perOrganization }: Limits,
+): (res: Response) => Promise<Release> {
+  const open = (name: string, maxRunningPerOwner: number) =>
+    openSemaphore(`event streams of ${name}`, { maxRunning: Infinity, maxRunningPerOwner });
+  const ofCredential = open('a credential', perCredential);
+  const ofOrganization = open('an organization', perOrganization);
+  return async (res) => {
+    const release = await ofCredential.tryAcquire(rateLimitKey(res));
     if (release === undefined) throw tooManyStreams('This credential', perCredential);
     const organization = organizationLimitKey(res);
     if (organization === undefined) return release;
-    const releaseShared = ofOrganization.tryAcquire(organization);
+    const releaseShared = await ofOrganization.tryAcquire(organization);
     if (releaseShared === undefined) {
       release();
       throw tooManyStreams('All keys and tokens of an organization together', perOrganization);
@@ -250,12 +255,11 @@ function createStreamLimit({ perCredential, perOrganization }: Limits): (res: Re
 export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = {}): Streams {
   const limits: Limits = { ...defaultLimits, ...given };
   const notices = createTopicNotifications(ctx, limits.pollMs);
-  const acquireStream = createStreamLimit(limits);
+  const acquireStream = createStreamLimit(ctx, limits);
   return {
     serve: async (route, caller, input, header, res) => {
       const lastEventId = parseLastEventId(header);
-      if (stopping?.aborted === true) throw unavailable('The service is stopping', 2);
-      const release = acquireStream(res);
+      const release = await acquireStream(res);
       const abort = new AbortController();
       const onStop = (): void =>
         abort.abort(
@@ -265,6 +269,9 @@ export function createStreams(ctx: Ctx, { stopping, ...given }: StreamOptions = 
         );
       stopping?.addEventListener('abort', onStop, { once: true });
       try {
+        // The client may have disconnected meanwhile.
+        if (res.closed) return undefined;
+        if (stopping?.aborted === true) throw unavailable('The service is stopping', 2);
         return await run({ limits, notices, route, ctx: caller, res, abort, lastEventId }, input);
       } finally {
         stopping?.removeEventListener('abort', onStop);

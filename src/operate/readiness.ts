@@ -18,8 +18,8 @@ export type ReadinessOptions = {
   readonly replicas: readonly Pick<Replica, 'isInUse'>[];
   /** Compares the migrations applied to a database with this code. */
   readonly migrationStatus: (applied: readonly string[]) => 'behind' | 'level' | 'ahead';
-  /** Milliseconds since the scheduler last completed a tick. */
-  readonly sinceTickMs: () => number;
+  /** Milliseconds since the scheduler last completed a tick; undefined in a process that doesn't sync. */
+  readonly sinceTickMs: () => number | undefined;
   /** `paused` or `moved` during a move to another database, else undefined. No failure: public reads work. */
   readonly pauseState: () => string | undefined;
   /** Aborted when the process starts to shut down. */
@@ -103,10 +103,11 @@ export function createReadinessCheck(parts: ReadinessOptions): () => Promise<Rea
   return async () => {
     // Report the shutdown at once, without waiting for the database.
     if (parts.stopping.aborted) return { ready: false, checks: { process: 'stopping' } };
+    const sinceTickMs = parts.sinceTickMs();
     const checks = {
       process: ok,
       ...(await cache.load('', queryDatabase)),
-      scheduler: parts.sinceTickMs() <= maxSinceTickMs ? ok : 'does not tick',
+      ...(sinceTickMs !== undefined && { scheduler: sinceTickMs <= maxSinceTickMs ? ok : 'does not tick' }),
     };
     const ready = Object.values(checks).every(
       (state) => [ok, ahead, trusting].includes(state) || state.startsWith(tablesPending),

@@ -20,7 +20,7 @@ export async function followChanges(
   const seen = String(req.query['seen'] ?? '');
   const isUnchanged = async () => (await readState()) === seen;
   if (req.method === 'HEAD') return void res.end();
-  const release = room.streams.tryAcquire(session.id);
+  const release = await room.streams.tryAcquire(session.id);
   if (release === undefined) throw rateLimitExceeded(5);
   const signal = AbortSignal.any([disconnected(res), room.stopping, AbortSignal.timeout(maxOpenMs)]);
   const following = room.notices.subscribe(topic, signal);

@@ -2,7 +2,7 @@
 import type { RequestHandler } from 'express';
 import type { Ctx, ReadingCtx } from '../core/ctx.ts';
 import { createCache } from '../core/work/cache.ts';
-import { Semaphore } from '../core/work/semaphore.ts';
+import { openOwnSemaphore } from '../core/work/shared-semaphores.ts';
 import { createTopicNotifications } from '../db/topic-notifications.ts';
 import type { StreamOptions } from '../http/event-stream.ts';
 import type { FailureLimit } from '../http/failure-limit.ts';
@@ -39,7 +39,7 @@ type PortalOptions = {
 const noticedWithinMs = 10_000;
 const endpointBytes = 16_777_216;
 
-/** Pages of one session that follow a payment at once, in one process. */
+/** Pages of one session that follow a payment at once. */
 const streamsOfSession = 4;
 const maxStreams = 500;
 
@@ -69,7 +69,10 @@ function openRoom(
     },
     hasRecords: createHasRecords(ctx.clock),
     pdf: createPdfWriter(),
-    streams: new Semaphore({ maxRunning: maxStreams, maxRunningPerOwner: streamsOfSession }),
+    streams: (ctx.openSemaphore ?? openOwnSemaphore)('streams of visitors', {
+      maxRunning: maxStreams,
+      maxRunningPerOwner: streamsOfSession,
+    }),
     notices: createTopicNotifications(ctx, streams.pollMs ?? noticedWithinMs),
     stopping: streams.stopping ?? new AbortController().signal,
     nameCustomers: createNames(ctx.clock),

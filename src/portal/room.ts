@@ -2,7 +2,7 @@
 import type { Request, Response } from 'express';
 import type { ReadingCtx } from '../core/ctx.ts';
 import type { AppError } from '../core/errors.ts';
-import type { Semaphore } from '../core/work/semaphore.ts';
+import type { SharedSemaphore } from '../core/work/shared-semaphores.ts';
 import type { TopicNotifications } from '../db/topic-notifications.ts';
 import { assertSameOrigin } from '../http/authenticate.ts';
 import { listCookieValues } from '../http/cookies.ts';
@@ -42,7 +42,7 @@ export type Room = VisitSources & {
   readonly hasRecords: HasRecords;
   readonly pdf: PdfWriter;
   /** Of the pages that follow a payment, by session. */
-  readonly streams: Semaphore;
+  readonly streams: SharedSemaphore;
   readonly notices: TopicNotifications;
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;

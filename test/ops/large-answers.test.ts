@@ -32,7 +32,10 @@ import { until } from '../setup/until.ts';
 import { useOrganization } from '../setup/use-organization.ts';
 
 const maxAnswerBytes = 2 << 20;
-const generous = { maxAnswerBytes: 64 << 20, publicLoad: { maxRequests: 100, maxWaitMs: 20_000 } };
+const generous = {
+  maxAnswerBytes: 64 << 20,
+  publicLoad: { maxRequests: 100, maxWaitMs: 20_000, maxLargeReads: 8 },
+};
 const count = 60;
 /** Larger than an answer may be. */
 const hugeId = 31;

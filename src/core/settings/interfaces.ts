@@ -57,15 +57,17 @@ export const interfaceSettings = {
     ),
     /** How long a request may wait for a database connection. */
     maxWaitMs: setting('READ_WAIT_MS', integer(1, 600_000), '3000'),
+    /** Large responses at once: their records are in memory until the client has read them. */
+    maxLargeReads: fixed(8),
   },
-  /** Streams of changes in this process. They hold no request of `publicLoad`. */
+  /** Streams of changes. They hold no request of `publicLoad`. */
   changeStreams: {
     /** One organization gets at most half of them. */
     maxOpen: setting(
       'PUBLIC_STREAMS',
       integer(1, 100_000),
       '2000',
-      'Clients that follow changes over an open response, in this process; at most half of them of one organization. Beyond that the response is 503.',
+      'Clients that follow changes over an open response; at most half of them of one organization. Beyond that the response is 503.',
     ),
     /** Of one API key, or of its tokens with the same subject. */
     maxPerCredential: fixed(50),

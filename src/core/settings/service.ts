@@ -24,6 +24,15 @@ export const serviceSettings = {
   production: derived<boolean>(),
   HOST: variable(text, '127.0.0.1', 'The address to listen on.'),
   PORT: variable(integer(0, 65_535), '8080'),
+  PROCESSES: variable(
+    z
+      .string()
+      .regex(/^(auto|[1-9]|[1-5]\d|6[0-4])$/, 'must be auto or a whole number from 1 to 64')
+      .transform((given) => (given === 'auto' ? given : Number(given))),
+    '1',
+    'Processes that serve requests at this port, one of which also syncs; auto: one per core, as far as PostgreSQL has connections. They divide',
+    'the sizes of pools and caches and most limits among each other: docs/scaling.md#several-processes-behind-one-port',
+  ),
   METRICS_HOST: variable(
     text,
     '127.0.0.1',

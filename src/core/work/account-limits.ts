@@ -1,6 +1,7 @@
 // Limits the number of concurrent requests to each account of an ERP. ERPs count them for the whole account,
 // so all connections of a service to one account share one limiter; the service's ctx holds them.
-import { anyOwner, Semaphore } from './semaphore.ts';
+import { anyOwner } from './semaphore.ts';
+import { type OpenSemaphore, openOwnSemaphore, type SharedSemaphore } from './shared-semaphores.ts';
 
 export type Limiter = {
   /**
@@ -10,8 +11,7 @@ export type Limiter = {
   run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 };
 
-function createLimiter(maxConcurrent: number): Limiter {
-  const slots = new Semaphore({ maxRunning: Math.max(1, maxConcurrent) });
+function createLimiter(slots: SharedSemaphore): Limiter {
   return {
     async run(signal, work) {
       const release = await slots.acquireUnlessAborted(anyOwner, signal);
@@ -30,11 +30,13 @@ export type AccountLimits = {
   of(account: string, maxConcurrent: number): Limiter;
 };
 
-export function createAccountLimits(): AccountLimits {
+export function createAccountLimits(openSemaphore: OpenSemaphore = openOwnSemaphore): AccountLimits {
   const limiters = new Map<string, Limiter>();
   return {
     of: (account, maxConcurrent) => {
-      const limiter = limiters.get(account) ?? createLimiter(maxConcurrent);
+      const limiter =
+        limiters.get(account) ??
+        createLimiter(openSemaphore(`erp ${account}`, { maxRunning: Math.max(1, maxConcurrent) }));
       limiters.set(account, limiter);
       return limiter;
     },

@@ -1,6 +1,7 @@
 // How Node.js ends a connection after a response, which its interface doesn't let a program decide.
 // test/http/driver.test.ts fails when a new version of Node.js changes it.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Server as NetServer } from 'node:net';
 
 /**
  * How long a refused client may keep sending: closing a connection that has unread bytes resets it, and the
@@ -21,3 +22,12 @@ export function lingeringClose({ socket }: Pick<IncomingMessage, 'socket'>): voi
 export function closeAfter(res: ServerResponse): void {
   res.shouldKeepAlive = false;
 }
+
+/**
+ * Accepts no new connections, and resolves when all have ended. `close` of an HTTP server would also close the
+ * idle ones, whose clients may be sending a request at this moment.
+ */
+export const stopListening = (server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    NetServer.prototype.close.call(server, () => resolve());
+  });

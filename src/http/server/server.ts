@@ -57,6 +57,9 @@ export function createHttpServer(
   // The application checks the Host header, so that a missing one gets the usual error body.
   const server = createServer({ ...messages, ...times, ...keepAliveProbes, requireHostHeader: false });
   server.maxConnections = maxConnections;
+  // In a child of a service with several processes, Node.js would otherwise offer the connection to the next one
+  // for as long as all are full.
+  Object.assign(server, { dropMaxConnection: true });
   const connections = trackConnections(server, log);
   closeSlowClients(server, connections, log, { checkEveryMs, readTimeoutMs, minBytesPerSecond });
   rejectUnreadableRequests(server, connections, log);

@@ -43,12 +43,12 @@ const maxLooks = { maxRunning: 4, maxRunningPerOwner: 2 };
 
 /** `stopping` ends all streams. */
 export const createChangeStreams = (
-  ctx: Pick<Ctx, 'db' | 'log' | 'settings'>,
+  ctx: Pick<Ctx, 'db' | 'log' | 'settings' | 'openSemaphore'>,
   getReader: ReaderOf,
   stopping: AbortSignal,
 ): ChangeStreams => ({
   ...ctx.settings.changeStreams,
-  acquire: createStreamLimit(ctx.settings.changeStreams),
+  acquire: createStreamLimit(ctx),
   watch: createGenerationWatch(ctx, getReader),
   looks: createCache({ maxBytes: 0 }),
   queue: new Semaphore(maxLooks),
@@ -199,9 +199,10 @@ export async function serveChangeStream(
   const query = parseQuery(toQueryText(req.url ?? ''));
   const { since, limit } = parseChangesQuery(query);
   const from = startingPoint(read, since);
-  const release = streams.acquire(follower.credential, read.reader.organizationId);
+  const release = await streams.acquire(follower.credential, read.reader.organizationId);
   const left = new AbortController();
-  res.once('close', () => left.abort());
+  if (res.closed) left.abort();
+  else res.once('close', () => left.abort());
   const signal = AbortSignal.any([left.signal, streams.stopping, AbortSignal.timeout(streams.maxOpenMs)]);
   const moves = createWakeUp(signal);
   const unfollow = streams.watch.follow(read.reader.organizationId, read.endpoint.recordType, moves.wake);

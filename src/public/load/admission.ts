@@ -54,9 +54,6 @@ function createLoadQueue(
   );
 }
 
-/** The records of each are in memory until the client has read them. */
-const maxLargeReads = 8;
-
 /** Each may take a turn of the event loop with a piece of its records. */
 const maxLargeStatements = 2;
 
@@ -76,7 +73,7 @@ export function createLargeReadQueues({
   // A statement ahead in the queue ends soon, unlike a client that doesn't read: the time limit of the whole
   // read is enough.
   return {
-    largeReads: createQueue(maxLargeReads, publicLoad.maxWaitMs),
+    largeReads: createQueue(publicLoad.maxLargeReads, publicLoad.maxWaitMs),
     largeStatements: createQueue(maxLargeStatements, readTimeoutMs),
   };
 }

@@ -27,6 +27,7 @@ const layers: readonly (readonly string[])[] = [
   ['mcp', 'portal'],
   ['app.ts'],
   ['service.ts'],
+  ['processes'],
   ['admin'],
   ['main.ts'],
 ];

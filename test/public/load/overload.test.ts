@@ -17,7 +17,7 @@ const database = useDatabase({
   clock,
   settings: {
     readTimeoutMs: 60_000,
-    publicLoad: { maxRequests: 12, maxWaitMs: 60_000 },
+    publicLoad: { maxRequests: 12, maxWaitMs: 60_000, maxLargeReads: 8 },
     cacheBytes: { ...testSettings.cacheBytes, bodies: 0 },
   },
 });
