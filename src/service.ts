@@ -16,7 +16,7 @@ import { createKeyring, type EncryptionKey } from './core/secrets/keyring.ts';
 import { createAccountLimits } from './core/work/account-limits.ts';
 import type { OpenSemaphore } from './core/work/shared-semaphores.ts';
 import { createTrackedWork } from './core/work/tracked-work.ts';
-import { openDb, openOperatorPool } from './db/connect.ts';
+import { openDb, openOperatorPool, type PoolSizes } from './db/connect.ts';
 import { startDatabaseClock } from './db/database-clock.ts';
 import {
   assertNoneOnFormerServer,
@@ -106,6 +106,13 @@ async function openWarehouse(
   return undefined;
 }
 
+const poolSizes = (config: Config): Required<PoolSizes> => ({
+  control: config.CONTROL_POOL_SIZE,
+  lookups: config.LOOKUP_POOL_SIZE,
+  data: config.DATA_POOL_SIZE,
+  exports: config.EXPORT_POOL,
+});
+
 export type OpenedCtx = { readonly ctx: Ctx; close(): Promise<void> };
 
 /**
@@ -120,22 +127,11 @@ export async function openCtx(
   openSemaphore?: OpenSemaphore,
 ): Promise<OpenedCtx> {
   const keyring = createKeyring(await encryptionKeys(config));
-  const db = openDb(
-    opened.control,
-    opened.data,
-    {
-      control: config.CONTROL_POOL_SIZE,
-      lookups: config.LOOKUP_POOL_SIZE,
-      data: config.DATA_POOL_SIZE,
-      exports: config.EXPORT_POOL,
-    },
-    config.settings.readTimeoutMs,
-    {
-      isEmbedded: opened.embedded !== undefined,
-      log,
-      presence: { name: processName, keyFingerprints: keyring.fingerprints },
-    },
-  );
+  const db = openDb(opened.control, opened.data, poolSizes(config), config.settings.readTimeoutMs, {
+    isEmbedded: opened.embedded !== undefined,
+    log,
+    presence: { name: processName, keyFingerprints: keyring.fingerprints },
+  });
   // Before anything is encrypted: key rotation starts only when every running process has the new key.
   await db.announce();
   const { clock, close: stopClock } = await startDatabaseClock(db, log).catch(async (error: unknown) => {
