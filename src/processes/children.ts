@@ -15,6 +15,7 @@ type State = {
   readonly processes: number;
   readonly fork: (role: Role) => Child;
   readonly log: Log;
+  readonly shutdownMs: number;
   readonly stopping: AbortController;
   /** In order of their numbers. */
   readonly places: Place[];
@@ -74,6 +75,7 @@ async function keep(state: State, place: Place, child: Child): Promise<void> {
 async function start(state: State): Promise<string> {
   let url = '';
   const begin = async (number: number): Promise<void> => {
+    if (state.stopping.signal.aborted) throw new Stopped('stopping');
     const current = forkInto(state, number, number === 1);
     state.places.push({ number, current, quickEnds: 0 });
     url = await current.serving.catch((error: Error) => {
@@ -87,8 +89,20 @@ async function start(state: State): Promise<string> {
   return url;
 }
 
+/** How much longer than its deadline a child may take. */
+const graceMs = 5_000;
+
+/** Kills it when it takes too long. */
+async function stopChild(state: State, child: Child, replaced: boolean): Promise<void> {
+  child.stop(replaced);
+  const deadline = setTimeout(() => child.kill(), state.shutdownMs + graceMs);
+  await child.ended;
+  clearTimeout(deadline);
+}
+
 /** Whether the place has a new child; the old one has ended then. */
 async function replace(state: State, place: Place): Promise<boolean> {
+  if (state.stopping.signal.aborted) return false;
   const fresh = forkInto(state, place.number);
   const how = await fresh.serving.then(
     () => undefined,
@@ -105,30 +119,22 @@ async function replace(state: State, place: Place): Promise<boolean> {
   const old = place.current;
   place.current = fresh;
   void keep(state, place, fresh);
-  old.stop(true);
-  await old.ended;
+  await stopChild(state, old, true);
   return true;
+}
+
+async function replaceAll(state: State): Promise<void> {
+  state.log.info({ processes: state.processes }, 'restarting');
+  for (const place of state.places) if (!(await replace(state, place))) return;
+  state.log.info({ processes: state.processes }, 'restarted');
 }
 
 async function restartAll(state: State): Promise<void> {
   do {
     state.again = false;
-    state.log.info({ processes: state.processes }, 'restarting');
-    for (const place of state.places) if (!(await replace(state, place))) return;
-    state.log.info({ processes: state.processes }, 'restarted');
-  } while (state.again);
+    await replaceAll(state);
+  } while (state.again && !state.stopping.signal.aborted);
 }
-
-/** The signal aborts when a child had the time to stop that it may take, and is killed. */
-async function stopChild(child: Child, afterMs: number): Promise<void> {
-  child.stop(false);
-  const deadline = setTimeout(() => child.kill(), afterMs);
-  await child.ended;
-  clearTimeout(deadline);
-}
-
-/** How much longer than its deadline a child may take. */
-const graceMs = 5_000;
 
 /** Starts none yet. When this process ends while they stop, it kills them. */
 export function createChildren(
@@ -137,6 +143,7 @@ export function createChildren(
 ): Children {
   const state: State = {
     ...options,
+    shutdownMs: SHUTDOWN_SECONDS * 1_000,
     stopping: new AbortController(),
     places: [],
     living: new Set(),
@@ -159,8 +166,7 @@ export function createChildren(
     },
     stop: async () => {
       state.stopping.abort();
-      const afterMs = SHUTDOWN_SECONDS * 1_000 + graceMs;
-      await Promise.all([...state.living].map((child) => stopChild(child, afterMs)));
+      await Promise.all([...state.living].map((child) => stopChild(state, child, false)));
     },
   };
 }

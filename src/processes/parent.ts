@@ -76,7 +76,8 @@ export async function serveWithChildren(
     () => Promise.resolve(),
     () => children.stop(),
   );
-  const url = await children.start();
-  process.on('SIGHUP', () => void children.restart());
+  const starting = children.start();
+  process.on('SIGHUP', () => void starting.then(children.restart, () => undefined));
+  const url = await starting;
   logListening(log, config, opened, url, { processes, pid: process.pid });
 }
