@@ -12,7 +12,7 @@ export type LoadResult = {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** CPU time of the server process, in µs per request. */
+  /** CPU time of the server's processes, in µs per request. */
   readonly cpuUs: number;
 };
 
@@ -108,10 +108,11 @@ function runConnection(
 
 /**
  * Runs a closed loop over `connections` for `durationMs`; each request picks a path at random, of all sets
- * when there are several, which are for one server. Rejects on an unexpected status.
+ * when there are several, which are for one server. `pids` are the server's processes. Rejects on an unexpected
+ * status.
  */
 export async function measureLoad(
-  pid: number,
+  pids: number | readonly number[],
   requestSets: RequestSet | readonly RequestSet[],
   connections: number,
   durationMs: number,
@@ -121,14 +122,16 @@ export async function measureLoad(
   const requests = sets.flatMap((set) => set.paths.map((path) => requestBytes(set, path)));
   const nextRequest = (): Buffer => requests[Math.floor(Math.random() * requests.length)] ?? Buffer.alloc(0);
   const durationsMs: number[] = [];
-  const [cpuBefore, startMs] = [await readCpuSeconds(pid), performance.now()];
+  const readCpu = async () =>
+    (await Promise.all([pids].flat().map(readCpuSeconds))).reduce((sum, seconds) => sum + seconds, 0);
+  const [cpuBefore, startMs] = [await readCpu(), performance.now()];
   const runOne = () =>
     runConnection(sets[0]?.url ?? '', expected, startMs + durationMs, nextRequest, (ms) =>
       durationsMs.push(ms),
     );
   await Promise.all(Array.from({ length: connections }, runOne));
   const seconds = (performance.now() - startMs) / 1000;
-  const cpuUs = (((await readCpuSeconds(pid)) - cpuBefore) * 1e6) / durationsMs.length;
+  const cpuUs = (((await readCpu()) - cpuBefore) * 1e6) / durationsMs.length;
   durationsMs.sort((a, b) => a - b);
   return {
     perSecond: durationsMs.length / seconds,

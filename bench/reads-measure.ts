@@ -39,7 +39,7 @@ const listPath = (status: string, date: string, page: number): string =>
 export const listPaths = statuses.flatMap((status) =>
   dates.flatMap((date) => pages.map((page) => listPath(status, date, page))),
 );
-const randomIds = ({ records }: Invoices): string[] =>
+export const randomIds = ({ records }: Invoices): string[] =>
   Array.from({ length: 10_000 }, () => `${base}/full/${1 + Math.floor(Math.random() * records)}`);
 export const buildHeaders = ({ key, organizationId }: Invoices) => ({
   Authorization: `Bearer ${key}`,

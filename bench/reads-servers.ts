@@ -52,12 +52,14 @@ async function waitForFirstResponse(
 export type StartOptions = {
   readonly environment?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
+  /** A file descriptor for the log. */
+  readonly log?: number;
   /** The request that is repeated until the service responds; the response must be 2xx. */
   readonly firstRequest?: { readonly path: string; readonly headers: Readonly<Record<string, string>> };
 };
 
 /**
- * Starts the whole service over the running database in `folder`; its log is written and discarded.
+ * Starts the whole service over the running database in `folder`; its log is written, and discarded by default.
  * `startedMs` is the time from the start of the process to the complete first response. Rejects when that
  * response isn't 2xx.
  */
@@ -78,7 +80,7 @@ export async function startService(
       RATE_LIMIT_PER_MINUTE: '100000',
       ...options.environment,
     },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', options.log ?? 'ignore', 'inherit'],
   });
   const { path, headers } = options.firstRequest ?? { path: '/api/platform/v1/openapi', headers: {} };
   const response = await waitForFirstResponse(`${url}${path}`, headers, () => child.exitCode !== null);

@@ -30,7 +30,7 @@ export async function startMonitoring(
   { ctx, operators, usage, sinceTickMs, isServed }: Sources,
   isChild: boolean,
 ): Promise<Monitoring> {
-  const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  const { version } = JSON.parse(await readFile(inRoot('package.json'), 'utf8')) as {
     version: string;
   };
   const metrics = createMetrics({
