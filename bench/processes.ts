@@ -1,12 +1,14 @@
-// What several processes behind one port (PROCESSES=2) cost and gain, as ratios to one process: the list and the
-// single record of the read benchmark, without the page cache, to both in turns. Writes its table to
-// bench/RESULTS.md. Usage: npm run bench -- processes [records, default 1000000] [rounds, default 5] [seconds per
-// measurement, default 2]
+// What two processes behind one port (PROCESSES=2) cost and gain: the list and the single record of the read
+// benchmark, without the page cache, to them, to two processes of their own with the same shares, and to one process,
+// in turns. Writes its table to bench/RESULTS.md. Usage: npm run bench -- processes [records, default 1000000]
+// [rounds, default 5] [seconds per measurement, default 2]
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readConfig } from '../src/config.ts';
+import { divideConfig } from '../src/processes/divide.ts';
 import { loadInvoices, publishInvoices } from './reads-data.ts';
 import { type LoadResult, measureLoad } from './reads-load.ts';
 import { type Bench, buildHeaders, listPaths, randomIds } from './reads-measure.ts';
@@ -20,120 +22,139 @@ type Kind = (typeof kinds)[number];
 /** For each process: with fewer, a turn of its event loop does less, and each request costs more. */
 const connectionsEach = 16;
 /** Long enough for V8 to compile the hot code of each process: some twenty thousand requests. */
-const warmUpMs = 9_000;
+const warmUpMs = 10_000;
 
-type Server = RunningServer & {
-  readonly processes: number;
-  readonly pids: readonly number[];
-  readonly log: string;
-};
-/** `leastShare`: of the requests, that of the process with the fewest. */
-type Measured = LoadResult & { readonly leastShare: number };
-type Round = Readonly<Record<Kind, { readonly one: Measured; readonly two: Measured }>>;
+type Server = RunningServer & { readonly pids: readonly number[]; readonly log: string };
+type Sides = Readonly<Record<'one' | 'separate' | 'two', readonly Server[]>>;
+type Measured = Omit<LoadResult, 'p50Ms'>;
+/** `leastShare`: of the requests to the two processes behind one port, that of the one with fewer. */
+type Compared = Readonly<Record<keyof Sides, Measured>> & { readonly leastShare: number };
+type Round = Readonly<Record<Kind, Compared>>;
 
-async function startServer(folder: string, processes: number): Promise<Server> {
-  const log = path.join(folder, `log-${processes}`);
+async function startServer(
+  folder: string,
+  name: string,
+  processes: number,
+  given: Readonly<Record<string, string>> = {},
+): Promise<Server> {
+  const log = path.join(folder, `${name}.log`);
   const file = await open(log, 'w');
-  const environment = { BODY_CACHE_MB: '0', PROCESSES: String(processes) };
+  const environment = { BODY_CACHE_MB: '0', PROCESSES: String(processes), ...given };
   const service = await startService(folder, { environment, log: file.fd });
   await file.close();
-  for (;;) {
-    const children = processes === 1 ? [] : listBackends(service.pid);
-    if (processes === 1 || children.length === processes)
-      return { ...service, processes, log, pids: [service.pid, ...children] };
+  let children: readonly number[] = [];
+  while (processes > 1 && children.length < processes) {
     await sleep(50);
+    children = listBackends(service.pid);
   }
+  return { ...service, log, pids: [service.pid, ...children] };
 }
 
-/** Requests that each process logged from this byte on. */
-async function readShares(log: string, from: number): Promise<number[]> {
+/** As PROCESSES=2 divides them. */
+function shareOfTwo(): Record<string, string> {
+  const { CONTROL_POOL_SIZE, DATA_POOL_SIZE, LOOKUP_POOL_SIZE, EXPORT_POOL } = divideConfig(
+    readConfig({}),
+    2,
+  );
+  const sizes = { CONTROL_POOL_SIZE, DATA_POOL_SIZE, LOOKUP_POOL_SIZE, EXPORT_POOL };
+  return Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, String(size)]));
+}
+
+async function startSides(folder: string): Promise<Sides> {
+  const share = shareOfTwo();
+  return {
+    one: [await startServer(folder, 'one', 1)],
+    separate: [await startServer(folder, 'first', 1, share), await startServer(folder, 'second', 1, share)],
+    two: [await startServer(folder, 'two', 2)],
+  };
+}
+
+/** Of the requests that were logged from this byte on, the share of the process with the fewest. */
+async function readLeastShare(log: string, from: number): Promise<number> {
   const counts = new Map<string, number>();
   for await (const line of createInterface(createReadStream(log, { start: from }))) {
-    const [, number = '1'] = /"process":(\d+),/.exec(line) ?? [];
-    if (line.includes('"msg":"request"')) counts.set(number, (counts.get(number) ?? 0) + 1);
+    const [, number = ''] = /"process":(\d+),.*"msg":"request"/.exec(line) ?? [];
+    if (number !== '') counts.set(number, (counts.get(number) ?? 0) + 1);
   }
-  return [...counts.values()];
+  const all = [...counts.values()];
+  return all.length < 2 ? 0 : Math.min(...all) / all.reduce((sum, count) => sum + count, 0);
 }
 
-async function measure({ url, pids, log, processes }: Server, bench: Bench, kind: Kind): Promise<Measured> {
+/** All servers of a side at once. */
+async function measure(servers: readonly Server[], bench: Bench, kind: Kind): Promise<Measured> {
   const paths = kind === 'list' ? listPaths : randomIds(bench.invoices);
-  const from = (await stat(log)).size;
-  const result = await measureLoad(
-    pids,
-    { url, headers: buildHeaders(bench.invoices), paths },
-    connectionsEach * processes,
-    bench.ms,
+  const headers = buildHeaders(bench.invoices);
+  const results = await Promise.all(
+    servers.map(({ url, pids }) =>
+      measureLoad(pids, { url, headers, paths }, connectionsEach * Math.max(1, pids.length - 1), bench.ms),
+    ),
   );
-  const shares = await readShares(log, from);
-  return { ...result, leastShare: Math.min(...shares) / shares.reduce((sum, count) => sum + count, 0) };
+  const perSecond = results.reduce((sum, result) => sum + result.perSecond, 0);
+  return {
+    perSecond,
+    cpuUs: results.reduce((sum, result) => sum + result.cpuUs * result.perSecond, 0) / perSecond,
+    p99Ms: Math.max(...results.map(({ p99Ms }) => p99Ms)),
+  };
 }
 
-async function measureRounds(bench: Bench, one: Server, two: Server): Promise<Round[]> {
-  const both = async (kind: Kind, oneFirst: boolean) => {
-    const before = oneFirst ? await measure(one, bench, kind) : undefined;
-    const ofTwo = await measure(two, bench, kind);
-    return { one: before ?? (await measure(one, bench, kind)), two: ofTwo };
-  };
-  const rounds: Round[] = [];
+async function compare({ one, separate, two }: Sides, bench: Bench, kind: Kind): Promise<Compared> {
+  const log = two[0]?.log ?? '';
+  const from = (await stat(log)).size;
+  const ofTwo = await measure(two, bench, kind);
+  const leastShare = await readLeastShare(log, from);
+  const ofSeparate = await measure(separate, bench, kind);
+  return { two: ofTwo, separate: ofSeparate, one: await measure(one, bench, kind), leastShare };
+}
+
+async function measureRounds(sides: Sides, bench: Bench): Promise<Round[]> {
   for (const kind of kinds)
-    for (const server of [one, two]) await measure(server, { ...bench, ms: warmUpMs }, kind);
+    for (const servers of Object.values(sides)) await measure(servers, { ...bench, ms: warmUpMs }, kind);
+  const rounds: Round[] = [];
   for (let round = 1; round <= bench.rounds; round += 1) {
-    const oneFirst = round % 2 === 1;
-    rounds.push({ list: await both('list', oneFirst), single: await both('single', oneFirst) });
+    rounds.push({
+      list: await compare(sides, bench, 'list'),
+      single: await compare(sides, bench, 'single'),
+    });
     console.log(`round ${round}/${bench.rounds}`);
   }
   return rounds;
 }
 
-const linesOf = (rounds: readonly Round[], kind: Kind): Line[] => {
-  const of = (value: (round: Round[Kind]) => number) => rounds.map((round) => value(round[kind]));
+function linesOf(rounds: readonly Round[], kind: Kind): Line[] {
+  const of = (value: (round: Compared) => number) => rounds.map((round) => value(round[kind]));
+  const ratio = (figure: keyof Measured, to: 'one' | 'separate') =>
+    of((round) => round.two[figure] / round[to][figure]);
   return [
     toLine(
-      `${kind}, CPU time of two processes and their parent per request / one process's`,
-      of(({ one, two }) => two.cpuUs / one.cpuUs),
+      `${kind}, CPU time per request, with the parent's / two processes of their own`,
+      ratio('cpuUs', 'separate'),
       '',
       2,
       { target: 1.05, floor: 1.1, lowerIsBetter: true },
     ),
+    toLine(`${kind}, CPU time per request / one process`, ratio('cpuUs', 'one'), '', 2),
     toLine(
       `${kind}, requests of the process with fewer`,
-      of(({ two }) => two.leastShare * 100),
+      of(({ leastShare }) => leastShare * 100),
       ' %',
       0,
-      {
-        target: 45,
-        floor: 40,
-      },
+      { target: 45, floor: 40 },
     ),
-    toLine(
-      `${kind}, requests/s of two processes / one`,
-      of(({ one, two }) => two.perSecond / one.perSecond),
-      '',
-      2,
-    ),
-    toLine(
-      `${kind}, CPU time of one process per request`,
-      of(({ one }) => one.cpuUs),
-      ' µs',
-      0,
-    ),
-    toLine(
-      `${kind}, p99 of two processes / one`,
-      of(({ one, two }) => two.p99Ms / one.p99Ms),
-      '',
-      2,
-    ),
+    toLine(`${kind}, requests/s / two processes of their own`, ratio('perSecond', 'separate'), '', 2),
+    toLine(`${kind}, requests/s / one process`, ratio('perSecond', 'one'), '', 2),
+    toLine(`${kind}, p99 / two processes of their own`, ratio('p99Ms', 'separate'), '', 2),
   ];
-};
+}
 
 const main = (folder: string, records: number, rounds: number, ms: number): Promise<boolean> =>
   withDatabase(folder, {}, async ({ ctx, admin, address }) => {
     const invoices = await loadInvoices(ctx, admin, records);
     const publishing = await startService(folder);
     await publishInvoices(publishing.url, invoices, admin).finally(() => publishing.stop());
-    const [one, two] = [await startServer(folder, 1), await startServer(folder, 2)];
-    const measured = await measureRounds({ folder, admin, address, invoices, rounds, ms }, one, two).finally(
-      () => Promise.all([one.stop(), two.stop()]),
+    const sides = await startSides(folder);
+    const bench: Bench = { folder, admin, address, invoices, rounds, ms };
+    const measured = await measureRounds(sides, bench).finally(() =>
+      Promise.all(Object.values(sides).flatMap((servers) => servers.map((server) => server.stop()))),
     );
     const day = ctx.clock.now().toISOString().slice(0, 10);
     const heading = `Run of ${day}: ${records} invoices of 40 columns with 3 lines each, ${rounds} rounds, ${connectionsEach} connections for each process.`;
