@@ -60,13 +60,24 @@ function shareOfTwo(): Record<string, string> {
   return Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, String(size)]));
 }
 
-async function startSides(folder: string): Promise<Sides> {
-  const share = shareOfTwo();
-  return {
-    one: [await startServer(folder, 'one', 1)],
-    separate: [await startServer(folder, 'first', 1, share), await startServer(folder, 'second', 1, share)],
-    two: [await startServer(folder, 'two', 2)],
+/** Resolves as `work` does, with the servers of all sides, which are stopped then. */
+async function withSides<T>(folder: string, work: (sides: Sides) => Promise<T>): Promise<T> {
+  const started: Server[] = [];
+  const start = async (...given: Parameters<typeof startServer>): Promise<Server> => {
+    const server = await startServer(...given);
+    started.push(server);
+    return server;
   };
+  const share = shareOfTwo();
+  try {
+    return await work({
+      one: [await start(folder, 'one', 1)],
+      separate: [await start(folder, 'first', 1, share), await start(folder, 'second', 1, share)],
+      two: [await start(folder, 'two', 2)],
+    });
+  } finally {
+    await Promise.all(started.map((server) => server.stop()));
+  }
 }
 
 /** Of the requests that were logged from this byte on, the share of the process with the fewest. */
@@ -151,11 +162,8 @@ const main = (folder: string, records: number, rounds: number, ms: number): Prom
     const invoices = await loadInvoices(ctx, admin, records);
     const publishing = await startService(folder);
     await publishInvoices(publishing.url, invoices, admin).finally(() => publishing.stop());
-    const sides = await startSides(folder);
     const bench: Bench = { folder, admin, address, invoices, rounds, ms };
-    const measured = await measureRounds(sides, bench).finally(() =>
-      Promise.all(Object.values(sides).flatMap((servers) => servers.map((server) => server.stop()))),
-    );
+    const measured = await withSides(folder, (sides) => measureRounds(sides, bench));
     const day = ctx.clock.now().toISOString().slice(0, 10);
     const heading = `Run of ${day}: ${records} invoices of 40 columns with 3 lines each, ${rounds} rounds, ${connectionsEach} connections for each process.`;
     return writeTable(
