@@ -3,6 +3,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Pool } from 'pg';
 import type { ReadingCtx } from '../core/ctx.ts';
+import { inRoot } from '../core/root.ts';
 import { poolStats } from '../db/pool-stats.ts';
 import type { OnServed } from '../http/served.ts';
 import { publicMetrics, type UsageCounter } from '../public/index.ts';
