@@ -150,14 +150,14 @@ export function createStatementRunner(
 ): StatementRunner {
   const loadShape = createTexts(maxTextBytes, counter);
   const queryNamed = createNamedQueries(maxPerConnection);
-  const query: QueryRows = async <Row extends QueryResultRow>(
+  const query: QueryRows = <Row extends QueryResultRow>(
     client: PoolClient,
     shape: Shape,
     values: unknown[],
-  ) =>
+  ): Promise<Row[]> =>
     shape.uses > 1 && keepsPrepared(client)
       ? queryNamed<Row>(client, shape, values)
-      : (await client.query<Row>(shape.text, values)).rows;
+      : client.query<Row>(shape.text, values).then(({ rows }) => rows);
   const on: StatementRunner['on'] = (pool, queue) => {
     const runWith =
       (queryRows: QueryRows) =>

@@ -9,7 +9,7 @@ import type { Reader, ReadInProgress } from './reader.ts';
  * statement; otherwise with the error of the read. A permit for a large read goes to `holdLarge`, or ends
  * with the read.
  */
-export async function withinTimeLimit<T>(reader: Reader, read: (reader: Reader) => Promise<T>): Promise<T> {
+export function withinTimeLimit<T>(reader: Reader, read: (reader: Reader) => Promise<T>): Promise<T> {
   const { largeReads, organizationId, holdLarge } = reader;
   let permit: LargePermit | undefined;
   const progress: ReadInProgress = {
@@ -20,14 +20,24 @@ export async function withinTimeLimit<T>(reader: Reader, read: (reader: Reader) 
       holdLarge?.(permit);
     },
   };
-  const { promise: limit, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    progress.isOver = true;
-    reject(timedOut());
-  }, reader.timeoutMs);
-  const reading = read({ ...reader, progress }).finally(() => {
-    clearTimeout(timer);
-    if (holdLarge === undefined) permit?.release();
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      progress.isOver = true;
+      reject(timedOut());
+    }, reader.timeoutMs);
+    const end = (): void => {
+      clearTimeout(timer);
+      if (holdLarge === undefined) permit?.release();
+    };
+    read({ ...reader, progress }).then(
+      (result) => {
+        end();
+        resolve(result);
+      },
+      (error: unknown) => {
+        end();
+        reject(error);
+      },
+    );
   });
-  return Promise.race([reading, limit]);
 }
