@@ -1,11 +1,21 @@
 // What node-postgres knows about a connection and doesn't offer in its interface. test/db/driver/pg.test.ts
 // fails when a new version of pg changes it.
 import type { Duplex } from 'node:stream';
-import type { ClientBase, ClientConfig, PoolConfig } from 'pg';
+import type { ClientBase, ClientConfig, PoolClient, PoolConfig } from 'pg';
 
 /** The process id of the connection's backend, as the server sent it; undefined when it sent none. */
 export const backendPid = (client: ClientBase): number | undefined =>
   (client as ClientBase & { readonly processID?: number }).processID;
+
+/** The texts of the statements that the server has parsed, by their names. */
+type Parsed = { readonly parsedStatements: Record<string, string | undefined> };
+export const isParsed = (connection: object, name: string): boolean =>
+  (connection as Parsed).parsedStatements[name] !== undefined;
+
+/** Makes pg prepare the statement again at its next use. The caller deallocates it on the server. */
+export function forgetParsed(client: PoolClient, name: string): void {
+  delete (client as unknown as { readonly connection: Parsed }).connection.parsedStatements[name];
+}
 
 type Unconnected = {
   readonly connection: { readonly stream: Duplex };

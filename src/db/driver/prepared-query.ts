@@ -3,6 +3,7 @@
 // test/db/driver/pg.test.ts fails when a new version of pg changes what it relies on.
 import type { ClientBase, Connection, FieldDef, QueryResultRow, Submittable } from 'pg';
 import { serialize } from 'pg-protocol';
+import { isParsed } from './pg-client.ts';
 
 type Column = { readonly name: string; readonly parse: (text: string) => unknown };
 type Callback = (error: unknown, rows: QueryResultRow[]) => void;
@@ -10,27 +11,33 @@ type Callback = (error: unknown, rows: QueryResultRow[]) => void;
 /** A statement of one connection; `columns` are known once the server has described its result. */
 export type Prepared = { readonly name: string; readonly text: string; columns?: readonly Column[] };
 
-const quoteEntry = (entry: unknown): string =>
-  entry === null ? 'NULL' : `"${String(entry).replaceAll(/["\\]/g, '\\$&')}"`;
-
 /** As PostgreSQL reads it. Throws for an object, whose text would depend on its type. */
 function toText(value: unknown): string | null {
   if (value === null || value === undefined) return null;
-  if (Array.isArray(value)) return `{${value.map(quoteEntry).join()}}`;
   if (typeof value === 'object') throw new TypeError('A value of a prepared statement is an object');
   return String(value);
 }
+function toEntry(value: unknown): string {
+  const text = toText(value);
+  return text === null ? 'NULL' : `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+}
+const toParameter = (value: unknown): string | null =>
+  Array.isArray(value) ? `{${value.map(toEntry).join()}}` : toText(value);
 
 class PreparedQuery implements Submittable {
+  /** By these pg knows what the server has parsed. */
+  readonly name: string;
   readonly text: string;
   readonly #prepared: Prepared;
   readonly #values: unknown[];
   readonly #client: ClientBase;
   readonly #rows: QueryResultRow[] = [];
+  #failure: unknown = null;
   /** pg replaces it by one that ends a time limit. */
   callback: Callback;
 
   constructor(prepared: Prepared, values: unknown[], client: ClientBase, callback: Callback) {
+    this.name = prepared.name;
     this.text = prepared.text;
     this.#prepared = prepared;
     this.#values = values;
@@ -39,39 +46,56 @@ class PreparedQuery implements Submittable {
   }
 
   /** Returns the error of a value that can't be sent, after which pg goes on with the next query. */
-  submit({ stream }: Connection): unknown {
+  submit(connection: Connection): unknown {
     const { name, text, columns } = this.#prepared;
     try {
-      const bound = serialize.bind({ statement: name, values: this.#values, valueMapper: toText });
-      const start = columns === undefined ? [serialize.parse({ name, text, types: [] })] : [];
-      const description = columns === undefined ? [serialize.describe({ type: 'P' })] : [];
-      stream.write(Buffer.concat([...start, bound, ...description, serialize.execute(), serialize.sync()]));
+      const messages = [
+        serialize.bind({ statement: name, values: this.#values, valueMapper: toParameter }),
+        ...(columns === undefined ? [serialize.describe({ type: 'P' })] : []),
+        serialize.execute(),
+        serialize.sync(),
+      ];
+      if (!isParsed(connection, name)) messages.unshift(serialize.parse({ name, text, types: [] }));
+      connection.stream.write(Buffer.concat(messages));
       return undefined;
     } catch (error) {
       return error;
     }
   }
 
+  /** An error thrown at the socket would end the process. */
+  #attempt(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#failure = error;
+    }
+  }
+
   handleRowDescription({ fields }: { readonly fields: readonly FieldDef[] }): void {
-    this.#prepared.columns = fields.map(({ name, dataTypeID }) => ({
-      name,
-      parse: this.#client.getTypeParser(dataTypeID, 'text'),
-    }));
+    this.#attempt(() => {
+      this.#prepared.columns = fields.map(({ name, dataTypeID }) => ({
+        name,
+        parse: this.#client.getTypeParser(dataTypeID, 'text'),
+      }));
+    });
   }
 
   handleDataRow({ fields }: { readonly fields: readonly (string | null)[] }): void {
-    const row: QueryResultRow = {};
-    this.#prepared.columns?.forEach(({ name, parse }, index) => {
-      const value = fields[index] ?? null;
-      row[name] = value === null ? null : parse(value);
+    this.#attempt(() => {
+      const row: QueryResultRow = {};
+      this.#prepared.columns?.forEach(({ name, parse }, index) => {
+        const value = fields[index] ?? null;
+        row[name] = value === null ? null : parse(value);
+      });
+      this.#rows.push(row);
     });
-    this.#rows.push(row);
   }
 
   handleCommandComplete(): void {}
 
   handleReadyForQuery(): void {
-    this.callback(null, this.#rows);
+    this.callback(this.#failure, this.#rows);
   }
 
   handleError(error: unknown): void {

@@ -58,6 +58,9 @@ describe('a client of pg', () => {
     const changed = 'pg calls its queries in another way: see PreparedQuery';
     const { rows } = await client.query(text, values);
     for (const _run of [1, 2]) expect(await runPrepared(client, prepared, values), changed).toEqual(rows);
+    const fresh: Prepared = { name: 'fresh', text: 'select 7 / $1::int4 as n' };
+    await expect(runPrepared(client, fresh, ['seven']), changed).rejects.toMatchObject({ code: '22P02' });
+    expect(await runPrepared(client, fresh, [7]), changed).toEqual([{ n: 1 }]);
     const wrong = ['ü', 'seven', [], 1];
     await expect(runPrepared(client, prepared, wrong), changed).rejects.toMatchObject({ code: '22P02' });
     await expect(runPrepared(client, prepared, [{}]), changed).rejects.toThrow('is an object');

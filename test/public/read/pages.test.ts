@@ -1,6 +1,8 @@
 // The pages of a list for any data with nulls and ties, any filter, sort and page size, with anchors of deep
 // pages forced on small tables; what caches may share; how many prepared statements a connection keeps.
+
 import fc from 'fast-check';
+import type { Pool, PoolClient } from 'pg';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createFairQueue } from '../../../src/public/load/fair-queue.ts';
 import { createStatementRunner } from '../../../src/public/read/connection/statements.ts';
@@ -217,6 +219,17 @@ describe('cached data', () => {
   });
 });
 
+/** A pool of this connection, which is not released. */
+function lend(only: PoolClient, onRelease: (failure: boolean) => void): Pick<Pool, 'connect'> {
+  const lent = new Proxy(only, {
+    get: (client, name) => {
+      const held: unknown = Reflect.get(client, name, client);
+      return name === 'release' ? onRelease : typeof held === 'function' ? held.bind(client) : held;
+    },
+  });
+  return { connect: async () => lent } as Pool;
+}
+
 describe('prepared statements', () => {
   const statement = (n: number) => ({
     key: String(n),
@@ -227,16 +240,10 @@ describe('prepared statements', () => {
   it('are bounded per connection, and a missing or stale one is prepared again', async () => {
     const { data } = site.ctx.db;
     const only = await data.connect();
-    const lent = new Proxy(only, {
-      get: (client, name) => {
-        const held: unknown = Reflect.get(client, name, client);
-        return name === 'release' ? () => undefined : typeof held === 'function' ? held.bind(client) : held;
-      },
-    });
-    const pool = { connect: async () => lent };
+    const pool = lend(only, () => undefined);
     try {
       const statements = createStatementRunner(
-        pool as typeof data,
+        pool,
         createFairQueue({ maxRunning: 8, maxWaiting: 8, maxWaitMs: 10_000 }, 'reads'),
         100_000,
         3,
@@ -264,13 +271,9 @@ describe('rows that are fetched a few at a time', () => {
     const { data } = site.ctx.db;
     const only = await data.connect();
     let isBroken = false;
-    const lent = {
-      query: only.query.bind(only),
-      release: (failure: boolean) => {
-        isBroken ||= failure;
-      },
-    };
-    const pool = { connect: async () => lent } as unknown as Pick<typeof data, 'connect'>;
+    const pool = lend(only, (failure) => {
+      isBroken ||= failure;
+    });
     const queue = createFairQueue({ maxRunning: 1, maxWaiting: 8, maxWaitMs: 10_000 }, 'reads');
     const { run, runInSteps } = createStatementRunner(pool, queue, 100_000);
     const statement = (text: string, values: readonly unknown[]) => ({

@@ -7,6 +7,7 @@ import { DatabaseError, type Pool, type PoolClient, type QueryResultRow } from '
 import { createCache } from '../../../core/work/cache.ts';
 import type { HitCounter } from '../../../core/work/hit-counter.ts';
 import type { Semaphore } from '../../../core/work/semaphore.ts';
+import { forgetParsed } from '../../../db/driver/pg-client.ts';
 import { type Prepared, runPrepared } from '../../../db/driver/prepared-query.ts';
 import { sqlState } from '../../../db/pg-errors.ts';
 import { isPooled, keepsPrepared } from '../../../db/routed-client.ts';
@@ -70,6 +71,7 @@ function createNamedQueries(maxPerConnection: number): QueryRows {
     // that prepares a name again.
     if (isPooled(client)) return;
     all.delete(name);
+    forgetParsed(client, name);
     await client.query(`deallocate "${name}"`).catch((error: unknown) => {
       if (sqlState(error) !== '26000') throw error;
     });
