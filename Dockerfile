@@ -41,7 +41,7 @@ COPY db/functions db/functions
 # Node.js's compile cache: the only folder that the service's user may write to. Filled at build time for a fast start.
 RUN mkdir -p node_modules/.cache/compiled && chown -R node:node node_modules/.cache
 USER node
-RUN node scripts/run.mjs --help
+RUN node scripts/run.mjs compile
 EXPOSE 8080
 # A shutdown takes at most SHUTDOWN_SECONDS (25): give the container a little more (docker stop --time 30).
 STOPSIGNAL SIGTERM

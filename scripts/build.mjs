@@ -38,7 +38,13 @@ const sourcesOf = {
     folders: ['packages/client/src', 'packages/client/python'],
     files: ['README.md', 'package.json', 'tsconfig.json'].map((name) => `packages/client/${name}`),
   },
-  service: { home: '', dist: 'dist/service', folders: ['src'], files: ['package.json', 'package-lock.json'] },
+  service: {
+    home: '',
+    dist: 'dist/service',
+    folders: ['src'],
+    // The last two say which packages are installed, which are part of the bundle.
+    files: ['package.json', 'package-lock.json', 'node_modules/.package-lock.json'],
+  },
 };
 const names = Object.keys(sourcesOf);
 /** Says of which sources the files of a folder were built: by their dates, and by their contents. */
@@ -48,8 +54,8 @@ const homeOf = (name) => path.join(root, sourcesOf[name].home);
 const distOf = (name) => path.join(homeOf(name), sourcesOf[name].dist ?? 'dist');
 
 const readDate = (file) => {
-  const { size, mtimeMs } = statSync(file);
-  return `${size} ${mtimeMs}\n`;
+  const { size, mtimeMs, ctimeMs } = statSync(file);
+  return `${size} ${mtimeMs} ${ctimeMs}\n`;
 };
 
 function hashSources(name, read) {
@@ -60,7 +66,8 @@ function hashSources(name, read) {
       .filter((entry) => entry.isFile())
       .map((entry) => path.join(entry.parentPath, entry.name)),
   );
-  for (const file of [...sources, ...files.map((file) => path.join(root, file))].sort())
+  const single = files.map((file) => path.join(root, file)).filter((file) => existsSync(file));
+  for (const file of [...sources, ...single].sort())
     hash.update(`${path.relative(root, file)}\n`).update(read(file));
   return hash.digest('hex');
 }
@@ -96,12 +103,26 @@ function tryRename(from, to) {
   }
 }
 
+const dayMs = 86_400_000;
+
+/**
+ * A process that runs still loads files of the build from which it started: the last one, or one of the day before
+ * that.
+ */
+function carryOver(dist, built) {
+  const lastMs = statSync(path.join(dist, mark), { throwIfNoEntry: false })?.mtimeMs;
+  if (lastMs === undefined) return;
+  const filter = (file) => file === dist || statSync(file).mtimeMs > lastMs - dayMs;
+  cpSync(dist, built, { recursive: true, force: false, preserveTimestamps: true, filter });
+}
+
 /**
  * Makes `built` the folder `dist`, which is whole at any time. Of several processes that built the same, one
  * does so.
  */
 function putInPlace(name, built, sources) {
   const old = `${built}-old`;
+  if (name === 'service') carryOver(distOf(name), built);
   writeFileSync(path.join(built, mark), sources.join('\n'));
   if (readMark(name)[1] !== sources[1]) {
     mkdirSync(path.dirname(distOf(name)), { recursive: true });
