@@ -139,7 +139,7 @@ export const interfaceSettings = {
     /** Start positions of deep pages. */
     anchors: inBytes(setting('ANCHOR_CACHE_MB', integer(0, 4_096), '16')),
     /** SQL statement texts; the cache of query plans gets the same size in addition. */
-    statements: inBytes(setting('STATEMENT_CACHE_MB', integer(1, 4_096), '8')),
+    statements: inBytes(setting('STATEMENT_CACHE_MB', integer(1, 4_096), '16')),
     /** API keys, version states, generations: size of each of the caches, which hold for `cacheTtlMs`. */
     lookups: inBytes(setting('TRUSTED_CACHE_MB', integer(1, 4_096), '8')),
     /** Verified tokens of API keys, and what each may read. */

@@ -13,8 +13,8 @@ export type PlanCache = (endpoint: ReadableEndpoint, queryText: string) => ListP
 /** Returns the cached plan or creates it. Throws 400 and 403 as `planSummary` does. */
 export type SummaryPlanCache = (endpoint: ReadableEndpoint, queryText: string) => SummaryPlan;
 
-/** Size of the values and objects of a plan in addition to its texts, which it holds four times. */
-const planBytes = 1_500;
+/** Measured: the objects of a plan, and the statement that it keeps, in addition to its texts, which it holds four times. */
+const planBytes = 3_500;
 
 type Planned = { readonly normalized: string };
 type Cached = { readonly filters: ReadableEndpoint['filters']; readonly plan: Planned };
