@@ -9,9 +9,9 @@ export type Child = {
   readonly pid: number | undefined;
   /** Resolves with its URL. Rejects when it ends before. */
   readonly serving: Promise<string>;
-  /** Resolves with its exit code or signal. */
+  /** Resolves with its exit code or signal, or with why it could not be spawned. */
   readonly ended: Promise<string>;
-  /** Undefined when it has nothing to answer, and when it ends. */
+  /** Undefined when it has nothing to answer, when it ends, and when it doesn't answer within two seconds. */
   ask<T extends Question>(question: T): Promise<Answers[T['ask']] | undefined>;
   /** Stops it gracefully. */
   stop(replaced: boolean): void;
@@ -19,6 +19,8 @@ export type Child = {
 };
 
 type Value = Answers[keyof Answers] | null;
+/** A stopped or blocked child must not hold up those who ask all children. */
+const maxAnswerMs = 2_000;
 
 /** Questions to one child, and its answers. */
 function createQuestions(send: (message: ToChild) => unknown) {
@@ -27,15 +29,17 @@ function createQuestions(send: (message: ToChild) => unknown) {
   return {
     ask: async <T extends Question>(question: T): Promise<Answers[T['ask']] | undefined> => {
       lastId += 1;
+      const id = lastId;
       const { promise, resolve } = Promise.withResolvers<Value>();
-      waiting.set(lastId, resolve);
-      send({ kind: 'question', id: lastId, ...question });
-      return ((await promise) ?? undefined) as Answers[T['ask']] | undefined;
-    },
-    onAnswer(id: number, value: Value): void {
-      waiting.get(id)?.(value);
+      waiting.set(id, resolve);
+      const timeout = setTimeout(resolve, maxAnswerMs, null);
+      send({ kind: 'question', id, ...question });
+      const value = await promise;
+      clearTimeout(timeout);
       waiting.delete(id);
+      return (value ?? undefined) as Answers[T['ask']] | undefined;
     },
+    onAnswer: (id: number, value: Value): void => waiting.get(id)?.(value),
     onEnded(): void {
       for (const resolve of waiting.values()) resolve(null);
     },
@@ -77,12 +81,17 @@ export function forkChild(
     else if (message.kind === 'last-metrics') onLastMetrics(child, message.metrics);
     else questions.onAnswer(message.id, message.value);
   });
-  worker.once('exit', (code, signal) => {
+  const onEnded = (how: string): void => {
     ofChild.releaseAll();
     questions.onEnded();
-    const how = signal ?? `exit code ${code}`;
     serving.reject(new Error(how));
     ended.resolve(how);
+  };
+  worker.once('exit', (code, signal) => onEnded(signal ?? `exit code ${code}`));
+  // A process that was never spawned doesn't exit. For one that was, a message or a signal failed: if that is
+  // because it ends, its exit follows.
+  worker.on('error', (error: Error) => {
+    if (worker.process.pid === undefined) onEnded(error.message);
   });
   return child;
 }

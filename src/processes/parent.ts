@@ -35,9 +35,11 @@ async function openMetrics(
   const checkTls = async (domains: readonly string[]) => {
     const answers = children()
       .current()
-      .map((child) => child.ask({ ask: 'tls', domains }));
-    const [answer] = (await Promise.all(answers)).filter((each) => each !== undefined);
-    return answer ?? ({ status: 503, text: 'No process answers. Try again.\n' } as const);
+      .map(async (child) => (await child.ask({ ask: 'tls', domains })) ?? Promise.reject(new Error('none')));
+    // The first one.
+    return Promise.any(answers).catch(
+      () => ({ status: 503, text: 'No process answers. Try again.\n' }) as const,
+    );
   };
   const address = { METRICS_HOST, METRICS_PORT };
   const close = await openMetricsPort(address, { text, contentType, checkTls }, log).catch(async (error) => {

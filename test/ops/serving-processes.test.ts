@@ -6,7 +6,7 @@ import { Agent, type IncomingMessage, request } from 'node:http';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { base } from '../setup/api.ts';
 import { openStream } from '../setup/event-stream.ts';
 import { makeOrganization } from '../setup/organization.ts';
@@ -162,6 +162,16 @@ describe('two processes', () => {
     });
     for (const stream of [...accepted, another, ...more]) stream.close();
   });
+});
+
+it('a stopped process does not hold up the metrics, nor the question for a hostname', async () => {
+  const total = () => readMetric('portal_http_requests_total');
+  const before = await total();
+  const child = (await findChildren(server.child.pid)).find(({ syncs }) => !syncs);
+  process.kill(child?.pid ?? 0, 'SIGSTOP');
+  onTestFinished(() => void process.kill(child?.pid ?? 0, 'SIGCONT'));
+  expect(await total()).toBeGreaterThanOrEqual(before);
+  expect((await get(`${metricsUrl}/tls-allowed?domain=other.example`)).status).toBe(403);
 });
 
 describe('a killed process', () => {
