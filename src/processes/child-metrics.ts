@@ -30,16 +30,22 @@ export function createChildMetrics(
   let stats: readonly DatabaseStat[] | undefined;
   registerDatabaseMetrics(createRegisters([own]), () => stats);
   const latest = new Map<Child, Metrics>();
+  /** Of these, `latest` doesn't change any more. */
+  const complete = new WeakSet<Child>();
   let ended: Metrics = [];
   let adding = Promise.resolve();
   const read = async (child: Child): Promise<void> => {
     const metrics = await child.ask({ ask: 'metrics' });
-    if (metrics !== undefined && listChildren().includes(child)) latest.set(child, metrics);
+    if (metrics !== undefined && !complete.has(child)) latest.set(child, metrics);
   };
   return {
     contentType: own.contentType,
-    onLastMetrics: (child, metrics) => void latest.set(child, metrics),
+    onLastMetrics: (child, metrics) => {
+      if (!complete.has(child)) latest.set(child, metrics);
+      complete.add(child);
+    },
     onEnded: (child) => {
+      complete.add(child);
       adding = adding.then(async () => {
         ended = await add([ended, counters(latest.get(child) ?? [])]).getMetricsAsJSON();
         latest.delete(child);
