@@ -17,12 +17,21 @@ type Permit = { readonly left: AbortController; release: Release | undefined };
 
 /** For the parent. */
 export function createPermits(): Permits {
+  /** By name and limits: those of a new child's code may be others. Without those that are idle. */
   const semaphores = new Map<string, Semaphore>();
-  const getSemaphore = ({ name, limits: { maxRunning, maxRunningPerOwner } }: Acquire): Semaphore => {
-    const limits = { maxRunning: maxRunning ?? Infinity, maxRunningPerOwner: maxRunningPerOwner ?? Infinity };
-    const semaphore = semaphores.get(name) ?? new Semaphore(limits);
-    semaphores.set(name, semaphore);
-    return semaphore;
+  const acquire = async ({ name, limits, owner, waits }: Acquire, left: AbortSignal) => {
+    const { maxRunning, maxRunningPerOwner } = limits;
+    const key = JSON.stringify([name, maxRunning, maxRunningPerOwner]);
+    const own = { maxRunning: maxRunning ?? Infinity, maxRunningPerOwner: maxRunningPerOwner ?? Infinity };
+    const semaphore = semaphores.get(key) ?? new Semaphore(own);
+    semaphores.set(key, semaphore);
+    const release = waits ? await semaphore.acquireUnlessAborted(owner, left) : semaphore.tryAcquire(owner);
+    if (release === undefined) return undefined;
+    return () => {
+      release();
+      const { running, waiting } = semaphore.stats();
+      if (running + waiting === 0) semaphores.delete(key);
+    };
   };
   return {
     connect: (reply) => {
@@ -35,13 +44,10 @@ export function createPermits(): Permits {
       };
       return {
         async acquire(message) {
-          const { id, owner, waits } = message;
+          const { id } = message;
           const permit: Permit = { left: new AbortController(), release: undefined };
           permits.set(id, permit);
-          const semaphore = getSemaphore(message);
-          permit.release = waits
-            ? await semaphore.acquireUnlessAborted(owner, permit.left.signal)
-            : semaphore.tryAcquire(owner);
+          permit.release = await acquire(message, permit.left.signal);
           if (permit.release === undefined) permits.delete(id);
           // The child no longer waits, or has ended.
           else if (permit.left.signal.aborted) return permit.release();

@@ -3,10 +3,12 @@ import { expect, it } from 'vitest';
 import type { SharedSemaphore } from '../../src/core/work/shared-semaphores.ts';
 import { createPermitClient, createPermits } from '../../src/processes/permits.ts';
 
+type Limits = { maxRunning: number; maxRunningPerOwner?: number };
+
 /** Two children of one parent; `end` is called when the child ends. */
-function openChildren(limits: { maxRunning: number; maxRunningPerOwner?: number }) {
+function openChildren(ofOne: Limits, ofOther = ofOne) {
   const permits = createPermits();
-  return [1, 2].map((): SharedSemaphore & { end(): void } => {
+  return [ofOne, ofOther].map((limits): SharedSemaphore & { end(): void } => {
     const parent = permits.connect((message) => {
       if (message.kind === 'acquired') client.onAcquired(message.id, message.isGranted);
     });
@@ -46,4 +48,18 @@ it('a child waits for the permit of another one, and may stop waiting', async ()
   const third = one?.acquireUnlessAborted('', signal);
   other?.end();
   expect(await third).toBeDefined();
+});
+
+it('a child whose code has other limits has these', async () => {
+  const [old, fresh] = openChildren({ maxRunning: 1 }, { maxRunning: 2 });
+  expect(await old?.tryAcquire('')).toBeDefined();
+  const held = [await fresh?.tryAcquire(''), await fresh?.tryAcquire('')];
+  expect([...held, await fresh?.tryAcquire('')]).toEqual([
+    expect.any(Function),
+    expect.any(Function),
+    undefined,
+  ]);
+  // An idle semaphore is dropped; the next one has all its permits.
+  for (const release of held) release?.();
+  expect([await fresh?.tryAcquire(''), await fresh?.tryAcquire('')]).not.toContain(undefined);
 });
