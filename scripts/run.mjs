@@ -48,5 +48,6 @@ if (!existsSync(entry)) {
 // The compile cache makes a start faster and saves 20 MB of memory. It is in node_modules, which only the
 // installing user may write to.
 nodeModule.enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/compiled', import.meta.url)));
-if (existsSync('.env')) process.loadEnvFile('.env');
+// A child has the environment of its parent.
+if (command !== 'child' && existsSync('.env')) process.loadEnvFile('.env');
 await import(entry.href);

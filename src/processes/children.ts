@@ -100,14 +100,19 @@ async function stopChild(state: State, child: Child, replaced: boolean): Promise
   clearTimeout(deadline);
 }
 
+/** A new child that takes longer, because it waits for a lock of a migration for instance, is killed. */
+const maxStartMs = 300_000;
+
 /** Whether the place has a new child; the old one has ended then. */
 async function replace(state: State, place: Place): Promise<boolean> {
   if (state.stopping.signal.aborted) return false;
   const fresh = forkInto(state, place.number);
+  const deadline = setTimeout(() => fresh.kill(), maxStartMs);
   const how = await fresh.serving.then(
     () => undefined,
     (error: Error) => error.message,
   );
+  clearTimeout(deadline);
   if (state.stopping.signal.aborted) return false;
   if (how !== undefined) {
     state.log.error(
