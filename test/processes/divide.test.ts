@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../src/config.ts';
+import { createLog } from '../../src/core/log.ts';
 import { pauseMs } from '../../src/processes/children.ts';
-import { chooseProcesses } from '../../src/processes/count.ts';
+import { chooseProcesses, waitForConnections } from '../../src/processes/count.ts';
 import { countConnections, divideConfig } from '../../src/processes/divide.ts';
 
 const megabyte = 1024 * 1024;
@@ -69,6 +70,22 @@ describe('chooseProcesses', () => {
       /^PROCESSES=8 needs \d+ connections to PostgreSQL, .*; 97 of its max_connections are free\. Raise max_connections, or lower PROCESSES/,
     );
   });
+});
+
+it('a number waits for connections that are still in use, unless there will never be enough', async () => {
+  const log = createLog('silent');
+  const choose = (PROCESSES: string, free: number[]) =>
+    waitForConnections(
+      readConfig({ PROCESSES }),
+      async () => ({ all: 97, free: free.shift() ?? 0 }),
+      4,
+      true,
+      log,
+    );
+  expect(await Promise.all([choose('3', [50, 97]), choose('auto', [50, 97])])).toEqual([3, 4]);
+  const once = [50, 97];
+  await expect(choose('64', once)).rejects.toThrow(/50 of its max_connections are free/);
+  expect(once).toEqual([97]);
 });
 
 it('a process that ends again and again after its start is replaced after growing pauses', () => {
