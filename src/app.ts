@@ -263,13 +263,13 @@ type WholeBackground = Background & { readonly scheduler: Scheduler };
 
 /**
  * For a process that only serves requests, while another process of the service runs the background workers:
- * `stop` ends the work that continues after responses.
+ * `stop` ends the work that continues after responses and is resumed or asked for again; mails with codes go on.
  */
 export const trackResponses = ({ work }: Pick<Ctx, 'work'>): Background => ({
   scheduler: undefined,
   stop: async () => {
     await Promise.all(
-      (['answers', 'publications', 'code-mails', 'portal-figures'] as const).map((kind) => work.stop(kind)),
+      (['answers', 'publications', 'portal-figures'] as const).map((kind) => work.stop(kind)),
     );
   },
 });
@@ -311,11 +311,8 @@ export async function startBackground(
     (error) => ctx.log.warn({ err: error }, 'work of an earlier version could not be adopted'),
   );
   void adoption.tick();
-  const tracked = (['publications', 'code-mails', 'portal-figures'] as const).map((kind) => ({
-    stop: () => ctx.work.stop(kind),
-  }));
   const all = [
-    ...[scheduler, pruning, adoption, ...tracked],
+    ...[scheduler, pruning, adoption, trackResponses(ctx)],
     ...[startPublicationWorker(ctx), startSubscriptions(ctx), startMailSender(ctx), startDomainChecks(ctx)],
     ...[startCertificateWatch(ctx), startSecretEndReports(ctx), startAgentWork(ctx)],
     ...[startPayWork(ctx), startWriteBack(ctx), startWriteBackAlerts(ctx), startSandboxWork(ctx)],

@@ -279,6 +279,9 @@ type Serving = {
   readonly seconds: { readonly all: number; readonly drain: number };
 };
 
+/** Time for an attempt to send a mail with a code, which no other process takes over. */
+const codeMailGraceMs = 5_000;
+
 /** How long a replaced process answers on connections that are idle, and keeps event streams open. */
 const replacedIdleMs = 5_000;
 
@@ -312,6 +315,9 @@ async function stopServing(
   });
   await deadline.within('client connections', finished);
   await handedOver;
+  // What requests have started meanwhile, too.
+  const left = Promise.all([trackResponses(ctx).stop(), ctx.work.stop('code-mails', codeMailGraceMs)]);
+  await deadline.within('work after responses', left);
   await deadline.within('connections to PostgreSQL', close());
   deadline.clear();
   log.info({ ms: Math.round(clock.monotonicMs() - startedMs) }, 'stopped');

@@ -6,16 +6,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApi } from '../setup/api.ts';
 import { type Erp, startErp } from '../setup/erp.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
+import { startMailServer } from '../setup/smtp.ts';
 import { until } from '../setup/until.ts';
 import { type LogLine, type ServingProcess, useOpsDatabase } from './server-process.ts';
 
 const database = useOpsDatabase();
+const ownerEmail = 'owner@acme.example';
 let key: string;
 let erp: Erp;
 
 beforeAll(async () => {
   erp = await startErp();
-  const { id } = await makeOrganization(database.ctx);
+  const { id } = await makeOrganization(database.ctx, { ownerEmail });
   key = (await makeKey(database.ctx, id, { permissions: ['write'] })).secret;
 });
 afterAll(() => erp.stop());
@@ -24,6 +26,14 @@ const stopping = (server: ServingProcess) => {
   server.child.kill('SIGTERM');
   return server.line(({ msg }) => msg === 'stopping');
 };
+
+const listenerClosed = ({ url }: ServingProcess) =>
+  until(() =>
+    fetch(`${url}/healthz`).then(
+      () => undefined,
+      () => true,
+    ),
+  );
 
 type Caller = { readonly socket: Socket; readonly text: () => string; readonly closed: Promise<unknown> };
 async function call({ url }: ServingProcess): Promise<Caller> {
@@ -64,12 +74,7 @@ describe('SIGTERM', () => {
     const caller = await begin(server);
     await stopping(server);
     // The listener is closed before the response is complete.
-    await until(() =>
-      fetch(`${server.url}/healthz`).then(
-        () => undefined,
-        () => true,
-      ),
-    );
+    await listenerClosed(server);
     caller.socket.write(body.slice(-1));
     await caller.closed;
     expect(caller.text()).toMatch(/HTTP\/1.1 201 Created\r\n/);
@@ -117,6 +122,36 @@ describe('SIGTERM', () => {
     });
     expect(answer.status).toBe(200);
     await server.stop();
+  });
+
+  it('waits for the mail with a code that is requested while the process still serves requests', async () => {
+    const connected = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const mails = await startMailServer({
+      onConnect: (_session, accept) => {
+        connected.resolve();
+        void release.promise.then(() => accept());
+      },
+    });
+    const server = await database.start({
+      SMTP_URL: mails.url,
+      SIGN_IN_BY_MAIL: 'true',
+      SHUTDOWN_DRAIN_SECONDS: '2',
+    });
+    await stopping(server);
+    const { status } = await fetch(`${server.url}/auth/mail`, {
+      method: 'POST',
+      headers: { origin: new URL(server.url).origin },
+      body: new URLSearchParams({ email: ownerEmail }),
+      redirect: 'manual',
+    });
+    expect(status).toBe(303);
+    await connected.promise;
+    await listenerClosed(server);
+    release.resolve();
+    expect(await server.ended).toBe(0);
+    expect(mails.delivered.map(({ to }) => to)).toEqual([[ownerEmail]]);
+    await mails.close();
   });
 });
 

@@ -1,6 +1,7 @@
 // Tracks background work that continues after its response was sent, so that a shutdown can abort it and wait
 // for it. A service has one `TrackedWork`, in its ctx. Work is tracked in groups, because each group has a
 // time of its own to stop.
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** What the work is for. */
 export type WorkGroup = 'answers' | 'code-mails' | 'portal-figures' | 'publications';
@@ -12,8 +13,8 @@ export type TrackedWork = {
   trackOnce(group: WorkGroup, id: string, start: (signal: AbortSignal) => Promise<void>): void;
   /** Resolves when the group has no work in progress; never rejects. */
   waitUntilIdle(group: WorkGroup): Promise<void>;
-  /** Aborts all work in progress in the group and waits until it has ended; never rejects. */
-  stop(group: WorkGroup): Promise<void>;
+  /** After `graceMs`, aborts all work in progress in the group, and waits until it has ended; never rejects. */
+  stop(group: WorkGroup, graceMs?: number): Promise<void>;
 };
 
 type InFlight = {
@@ -45,7 +46,8 @@ export function createTrackedWork(): TrackedWork {
       if (![...inFlight[group]].some((entry) => entry.id === id)) void begin(group, start, id);
     },
     waitUntilIdle,
-    stop: async (group) => {
+    stop: async (group, graceMs = 0) => {
+      if (graceMs > 0) await Promise.race([waitUntilIdle(group), sleep(graceMs, undefined, { ref: false })]);
       for (const { stopping } of inFlight[group]) stopping.abort();
       await waitUntilIdle(group);
     },
