@@ -1,5 +1,5 @@
 // A child as its parent sees it.
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import type { MetricObject } from 'prom-client';
 import type { Answers, Question, Role, ToChild, ToParent } from './messages.ts';
 import type { Permits } from './permits.ts';
@@ -46,6 +46,16 @@ function createQuestions(send: (message: ToChild) => unknown) {
   };
 }
 
+/** Calls `onEnded` with the exit code or signal, or with why the process could not be spawned. */
+function watchEnd(worker: Worker, onEnded: (how: string) => void): void {
+  worker.once('exit', (code, signal) => onEnded(signal ?? `exit code ${code}`));
+  // A process that was never spawned doesn't exit. For one that was, a message or a signal failed: if that is
+  // because it ends, its exit follows.
+  worker.on('error', (error: Error) => {
+    if (worker.process.pid === undefined) onEnded(error.message);
+  });
+}
+
 /** Forks a child. `onLastMetrics` is called with what it counted before it stopped. */
 export function forkChild(
   role: Role,
@@ -81,17 +91,11 @@ export function forkChild(
     else if (message.kind === 'last-metrics') onLastMetrics(child, message.metrics);
     else questions.onAnswer(message.id, message.value);
   });
-  const onEnded = (how: string): void => {
+  watchEnd(worker, (how) => {
     ofChild.releaseAll();
     questions.onEnded();
     serving.reject(new Error(how));
     ended.resolve(how);
-  };
-  worker.once('exit', (code, signal) => onEnded(signal ?? `exit code ${code}`));
-  // A process that was never spawned doesn't exit. For one that was, a message or a signal failed: if that is
-  // because it ends, its exit follows.
-  worker.on('error', (error: Error) => {
-    if (worker.process.pid === undefined) onEnded(error.message);
   });
   return child;
 }
