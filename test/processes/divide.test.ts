@@ -31,7 +31,7 @@ describe('divideConfig', () => {
       bodies: 32 * megabyte,
       totals: 4 * megabyte,
       anchors: 8 * megabyte,
-      statements: 4 * megabyte,
+      statements: 8 * megabyte,
       lookups: 4 * megabyte,
       tokens: 12 * megabyte,
       versions: 8 * megabyte,
