@@ -6,7 +6,7 @@ import { isDay } from '../../../src/core/text/calendar.ts';
 import { acceptsGzip, knownTags } from '../../../src/public/http/negotiate.ts';
 import { paginationLinks } from '../../../src/public/http/response.ts';
 import { createTotalCache } from '../../../src/public/read/connection/totals.ts';
-import { hasOnePlan, rowCapFor } from '../../../src/public/read/plan/order-index.ts';
+import { capsFor, hasOnePlan } from '../../../src/public/read/plan/order-index.ts';
 import { planList, planRecord } from '../../../src/public/read/plan/plan.ts';
 import { anchoredRanges, boundedRanges, plainRanges } from '../../../src/public/read/plan/ranges.ts';
 import { parseQuery, parseTarget } from '../../../src/public/read/plan/request.ts';
@@ -148,7 +148,7 @@ describe('the statement', () => {
   });
 
   it('has one text whatever the values and the page, and equal keys mean equal texts', () => {
-    expect(write('status=open&page=3').key).toBe(write('status=paid&pageSize=7').key);
+    expect(write('status=open&page=3').key).toBe(write('status=paid&pageSize=20').key);
     const selecting = ['', 'status=a', 'status=a&status=b', 'status_null=true', 'status_null=false', 'id=1'];
     const shown = ['fields=number', 'fields=status', 'sort=total', 'order=asc', 'sort=total&order=desc'];
     const times = ['modified=2026-01-31', 'modified=2026-01-31&modified=2026-02-01'];
@@ -332,7 +332,12 @@ describe('a plan for all values', () => {
     expect(sorted('sort=total', { sorts: new Map() })).toBe(false);
   });
   it('has one of few limits', () =>
-    expect([1, 100, 101, 9_999].map(rowCapFor)).toEqual([100, 100, 1_000, 10_000]));
+    expect([capsFor(1, 0), capsFor(25, 75), capsFor(26, 75), capsFor(1_001, 9_000)]).toEqual([
+      { walked: 100, selected: 10 },
+      { walked: 100, selected: 25 },
+      { walked: 1_000, selected: 50 },
+      { walked: 100_000, selected: 10_000 },
+    ]));
 });
 
 describe('createTotalCache', () => {

@@ -3,9 +3,9 @@
 // indexes. Pure.
 //
 // LIMIT and OFFSET are parameters. Without their values PostgreSQL assumes a tenth of the list, estimates a
-// high cost, and so plans every page again, which takes as long as reading it. A literal limit around them
-// makes the generic plan cheap, and PostgreSQL switches to it by itself. Where the best plan depends on the
-// values it must not switch, so no literal limit is used there.
+// high cost, and so plans every page again, which takes as long as reading it. Literal limits within and
+// around them make the generic plan as cheap as it is, and PostgreSQL switches to it by itself. Where the best
+// plan depends on the values it must not switch, so no literal limit is used there.
 
 import { isListType } from '../../../warehouse/columns.ts';
 import type { CompiledSort } from '../../version/compile.ts';
@@ -103,9 +103,19 @@ export const skipsRecords = (plan: ListPlan): boolean => isWalkable(plan) && !se
 export const hasOnePlan = (plan: ListPlan): boolean =>
   isWalkable(plan) && servesAll(plan) && plan.conditions.every(({ values }) => values.length === 1);
 
-/** At least `rows`, rounded up to a power of ten times 100 so that few distinct statements exist. */
-export function rowCapFor(rows: number): number {
-  let cap = 100;
-  while (cap < rows) cap *= 10;
-  return cap;
+/** The common sizes of pages, and others. */
+const pageSizes = [10, 25, 50, 100, 250, 500];
+
+/**
+ * What a page reads at most, rounded up so that few distinct statements exist: index entries walked, and records
+ * selected.
+ */
+export function capsFor(
+  limit: number,
+  offset: number,
+): { readonly walked: number; readonly selected: number } {
+  let [walked, selected] = [100, pageSizes.find((size) => size >= limit) ?? 1_000];
+  while (walked < offset + limit) walked *= 10;
+  while (selected < limit) selected *= 10;
+  return { walked, selected };
 }

@@ -9,7 +9,7 @@ import { sqlTypes } from '../../../warehouse/columns.ts';
 import { rfc3339Sql } from '../../../warehouse/record-state.ts';
 import { quoteIdentifier } from '../../../warehouse/table.ts';
 import type { OutputField } from '../../version/compile.ts';
-import { hasOnePlan, rowCapFor, servedConditions } from '../plan/order-index.ts';
+import { capsFor, hasOnePlan, servedConditions } from '../plan/order-index.ts';
 import { type ListPlan, type RecordPlan, sortKey } from '../plan/plan.ts';
 import type { Range } from '../plan/ranges.ts';
 import { columnReference, planConditions, whereSql } from './conditions.ts';
@@ -111,15 +111,16 @@ function rangePart(ref: TableRef, plan: ListPlan, range: Range, isCapped: boolea
     const first = `${tableSql(ref)}${whereSql([...inside, ...bounds.text(bind)])} order by ${order} limit ${strategy}`;
     return `(select * from ${first}) as t${whereSql(conditions.filter((_text, at) => !served.has(at)))}`;
   };
-  const rowCap = isCapped && strategy === 'any' ? rowCapFor(offset + limit) : null;
+  const caps = isCapped && strategy === 'any' ? capsFor(limit, offset) : null;
   return {
-    key: `${strategy} ${nulls} ${from === null ? 'first' : 'anchor'} ${rowCap}`,
+    key: `${strategy} ${nulls} ${from === null ? 'first' : 'anchor'} ${caps?.walked} ${caps?.selected}`,
     values: [...bounds.values, limit, offset],
     text: (conditions: readonly string[], bind: Bind): string => {
       const list = `select t.id from ${source(conditions, bind)} order by ${order}`;
+      const page = `limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')}`;
+      if (caps === null) return `(${list} ${page})`;
       // The rows of a subquery keep its order.
-      const capped = rowCap === null ? list : `select b.id from (${list} limit ${rowCap}) as b`;
-      return `(${capped} limit ${bind(limit, 'bigint')} offset ${bind(offset, 'bigint')})`;
+      return `(select c.id from (select b.id from (${list} limit ${caps.walked}) as b ${page}) as c limit ${caps.selected})`;
     },
   };
 }
@@ -204,8 +205,7 @@ function pageStatement(
 ): Statement {
   const { endpoint, fields, sort } = plan;
   const conditions = conditionParts(plan, ref);
-  // A counting statement may need another plan for a common value than for a rare one.
-  const isCapped = !withTotal && hasOnePlan(plan);
+  const isCapped = hasOnePlan(plan);
   const isShared = withTotal && ranges.every(({ strategy }) => strategy === 'sort');
   const parts = ranges.map((range) => rangePart(ref, plan, range, isCapped, isShared));
   const expanded = buildExpandedSql(plan, ref);
