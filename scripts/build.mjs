@@ -72,12 +72,9 @@ function hashSources(name, read) {
   return hash.digest('hex');
 }
 
-/** Those whose sources are here and whose built files are of others, or missing. */
-const listStale = (wanted = names) =>
+/** Those of `wanted` whose sources are here and whose built files are of others, or missing. */
+export const listStale = (wanted = names) =>
   wanted.filter((name) => existsSync(path.join(homeOf(name), 'src')) && !isBuilt(name));
-
-/** Whether one of them, or the named one, is to be built. */
-export const isStale = (...wanted) => listStale(...wanted).length > 0;
 
 function readMark(name) {
   try {
@@ -180,7 +177,9 @@ function buildClient(outDir) {
  * that are loaded when they are used.
  */
 const http = process.getBuiltinModule('node:http');
-const presentMembers = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(([, { get }]) => !get);
+const membersWithoutGetter = Object.entries(Object.getOwnPropertyDescriptors(http)).filter(
+  ([, { get }]) => !get,
+);
 const plainHttp = {
   name: 'plain-http',
   resolveId: (id, _importer, { kind }) =>
@@ -189,7 +188,7 @@ const plainHttp = {
     id === '\0plain-http'
       ? `const http = process.getBuiltinModule('node:http');
 export default http;
-export const { ${presentMembers.map(([name]) => name)} } = http;`
+export const { ${membersWithoutGetter.map(([name]) => name)} } = http;`
       : null,
 };
 

@@ -33,12 +33,16 @@ if (process.platform !== 'win32' && !options.some((option) => process.execArgv.i
 // In a process of its own, whose memory ends with it. Without the console the service runs and says how to
 // build it.
 const builder = new URL('build.mjs', import.meta.url);
-const isStale = existsSync(builder) ? (await import(builder.href)).isStale : () => false;
-if ((command === 'serve' || command === 'demo') && isStale())
+const listStale = existsSync(builder) ? (await import(builder.href)).listStale : () => [];
+const builds = command === 'serve' || command === 'demo';
+let stale = listStale(builds ? undefined : ['service']);
+if (builds && stale.length > 0) {
   spawnSync(process.execPath, [fileURLToPath(builder)], { stdio: 'inherit' });
+  stale = listStale(['service']);
+}
 const bundle = '../dist/service/main.js';
-const service =
-  existsSync(new URL(bundle, import.meta.url)) && !isStale(['service']) ? bundle : '../src/main.ts';
+const isBundled = existsSync(new URL(bundle, import.meta.url)) && !stale.includes('service');
+const service = isBundled ? bundle : '../src/main.ts';
 const entries = { demo: '../demo/main.ts', erp: '../demo/main.ts', bench: '../bench/run.ts' };
 const entry = new URL(entries[command] ?? service, import.meta.url);
 if (!existsSync(entry)) {
