@@ -80,21 +80,6 @@ describe.each([
 
   if (block !== 0) return;
 
-  it('says what is missing when the plain login is to migrate, and refuses the wrong password', async () => {
-    const { MIGRATION_DATABASE_URL: _owner, ...alone } = environment;
-    expect(await runCommand(place(), ['serve'], alone)).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/DATABASE_URL lacks a privilege[\s\S]*set MIGRATION_DATABASE_URL/),
-    });
-    const guess = place({ ...service(), password: 'guess' });
-    expect(await runCommand(guess, ['serve'], environment)).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining(
-        'PostgreSQL at DATABASE_URL rejected the login: password authentication failed',
-      ),
-    });
-  });
-
   it('warns when a superuser or the owner serves', async () => {
     for (const [user, password, powers] of [
       ['postgres', server.connection.password, ['superuser']],
@@ -106,5 +91,24 @@ describe.each([
       expect(warning.msg).toContain('docs/operations.md#database-logins');
       await running.stop();
     }
+  });
+
+  it('refuses the wrong password, and says what is missing when the plain login is to migrate', async () => {
+    const guess = place({ ...service(), password: 'guess' });
+    expect(await runCommand(guess, ['serve'], environment)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(
+        'PostgreSQL at DATABASE_URL rejected the login: password authentication failed',
+      ),
+    });
+    const { MIGRATION_DATABASE_URL: _owner, ...alone } = environment;
+    // As on a database of the version before.
+    await asSuperuser({ ...server.connection, database: 'portal' }, (superuser) =>
+      superuser.query('delete from knex_migrations where id = (select max(id) from knex_migrations)'),
+    );
+    expect(await runCommand(place(), ['serve'], alone)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/DATABASE_URL lacks a privilege[\s\S]*set MIGRATION_DATABASE_URL/),
+    });
   });
 });

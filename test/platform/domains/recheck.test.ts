@@ -77,8 +77,9 @@ async function addVerified(columns: Columns = {}): Promise<Domain> {
   if (Object.keys(columns).length > 0) await change(domain.id, columns);
   return domain;
 }
-/** Makes it due, and waits until it was looked up. */
+/** Makes it due, and waits until it was looked up. No earlier worker may take it: the wait wouldn't know of it. */
 async function lookUp(domain: Domain): Promise<Record<string, unknown>> {
+  await Promise.all(running.map((checks) => checks.stop()));
   await change(domain.id, isDue);
   await startChecks().waitUntilIdle();
   return show(domain);
