@@ -55,7 +55,11 @@ export function createHttpServer(
     ...given,
   };
   // The application checks the Host header, so that a missing one gets the usual error body.
-  const server = createServer({ ...messages, ...times, ...keepAliveProbes, requireHostHeader: false });
+  const server = createServer({
+    ...{ ...messages, ...times, ...keepAliveProbes, requireHostHeader: false },
+    // A request without a body costs 5 µs less without the events of its end.
+    optimizeEmptyRequests: true,
+  });
   server.maxConnections = maxConnections;
   // In a child of a service with several processes, Node.js would otherwise offer the connection to the next one
   // for as long as all are full.

@@ -13,10 +13,10 @@ import type { NodeOf } from './placements.ts';
 const retryAfterSeconds = 1;
 
 /**
- * Some wait for this process while the others run: with half as many, a tenth of the processors' time was idle. More
- * statements don't raise throughput; they only delay other users of the database.
+ * Some wait for this process while the others run: with fewer, processors are idle. More don't raise throughput by much;
+ * they delay other users of the database.
  */
-const readsPerProcessor = 4;
+const readsPerProcessor = 3;
 
 /**
  * Queue for reads of lists, records and changes on the data pool. Part of that pool stays free for syncs and
