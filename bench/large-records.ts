@@ -2,10 +2,11 @@
 // and the latency of small lists of another organization. Texts as large as the bounds let through, texts
 // beyond them, and many small values that are as much together. Usage: npm run bench -- large-records
 // [seconds per measurement, default 15]
+
 import type { Pool } from 'pg';
 import type { Ctx } from '../src/core/ctx.ts';
-import { saveAccount } from '../src/sync/account/record-types.store.ts';
 import { isFinal } from '../src/sync/queue/run-state.ts';
+import { storeAccount } from '../test/setup/erp-account.ts';
 import { type Callers, startCallers, type Workload, type WorkloadResult } from './callers.ts';
 import { type LargeErp, type LargeRecords, largeRecordType, startLargeErp } from './large-erp.ts';
 import { lagLines, peakLine, readSeconds, smallLists } from './others-lag.ts';
@@ -74,7 +75,7 @@ async function measure(
  */
 async function syncRepeatedly({ ctx, admin, ms }: Setting, scenario: Scenario): Promise<number> {
   const organization = await createSyncOrganization(ctx, []);
-  await saveAccount(
+  await storeAccount(
     { db: ctx.db, organizationId: organization.organizationId },
     { described: [largeRecordType(scenario)], listed: [], account: null },
   );

@@ -349,11 +349,12 @@ create table erp_certificates (
   not_after timestamp with time zone not null,
   active boolean default false not null,
   created_at timestamp with time zone default now() not null,
-  constraint erp_certificates_pkey PRIMARY KEY (organization_id, slot),
+  connection text default 'netsuite' not null,
+  constraint erp_certificates_pkey PRIMARY KEY (organization_id, connection, slot),
   constraint erp_certificates_slot_check CHECK (slot = ANY (ARRAY[1, 2])),
   constraint erp_certificates_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
-CREATE UNIQUE INDEX one_active_certificate ON erp_certificates USING btree (organization_id) WHERE active;
+CREATE UNIQUE INDEX one_active_certificate ON erp_certificates USING btree (organization_id, connection) WHERE active;
 alter table erp_certificates enable row level security;
 alter table erp_certificates force row level security;
 create policy own_organization on erp_certificates for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
@@ -374,17 +375,24 @@ create table erp_connections (
   created_at timestamp with time zone default now() not null,
   updated_at timestamp with time zone default now() not null,
   unreadable_record_types text[] default '{}'::text[] not null,
-  constraint erp_connections_pkey PRIMARY KEY (organization_id),
+  name text default 'netsuite' not null,
+  is_first boolean default true not null,
+  listed_at timestamp with time zone,
+  list_error text,
+  account jsonb,
+  constraint erp_connections_pkey PRIMARY KEY (organization_id, name),
+  constraint erp_connections_name_check CHECK (name ~ '^[a-z][a-z0-9-]{0,19}$'),
   constraint erp_connections_status_check CHECK (status = ANY (ARRAY['untested', 'connected', 'failed'])),
   constraint erp_connections_organization_id_fkey FOREIGN KEY (organization_id) REFERENCES organizations(id) ON DELETE CASCADE
 );
+CREATE UNIQUE INDEX one_first_connection ON erp_connections USING btree (organization_id) WHERE is_first;
 alter table erp_connections enable row level security;
 alter table erp_connections force row level security;
 create policy own_organization on erp_connections for all to public using (organization_id = (( SELECT current_organization() AS current_organization)));
 create policy owner_sees_all on erp_connections for all to portal_owner using (true);
 grant delete, insert, select, update on erp_connections to portal_service;
 
--- The record types and fields that the ERP offers, as last read.
+-- Read and written by the version before several connections only.
 create table erp_metadata (
   organization_id uuid not null,
   record_types jsonb default '[]'::jsonb not null,

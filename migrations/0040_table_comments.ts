@@ -21,7 +21,7 @@ const comments: Readonly<Record<string, string>> = {
   erp_certificates:
     'Certificates that sign requests to the ERP; two slots, for rotation. Private keys are encrypted.',
   erp_connections: "Each organization's connection to its ERP. Secrets are encrypted.",
-  erp_metadata: 'The record types and fields that the ERP offers, as last read.',
+  erp_metadata: 'Read and written by the version before several connections only.',
   function_release: 'The highest release of db/functions that was ever applied. One row.',
   idempotency_keys:
     'Idempotency-Key claims and stored responses. done: the committed outcome; status is null while the request runs.',

@@ -26,17 +26,17 @@ export const encryptedColumns: readonly EncryptedColumn[] = [
   {
     table: 'erp_connections',
     column: 'secrets',
-    key: ['organization_id'],
+    key: ['organization_id', 'name'],
     batch: 100,
-    bindTo: ({ organization_id: id }) => secretBinding(String(id), 'erp-secrets'),
+    bindTo: ({ organization_id: id, name }) => secretBinding(String(id), String(name), 'erp-secrets'),
   },
   {
     table: 'erp_certificates',
     column: 'private_key',
-    key: ['organization_id', 'slot'],
+    key: ['organization_id', 'connection', 'slot'],
     batch: 100,
-    bindTo: ({ organization_id: id, slot }) =>
-      secretBinding(String(id), slot === 1 ? 'erp-private-key-1' : 'erp-private-key-2'),
+    bindTo: ({ organization_id: id, connection, slot }) =>
+      secretBinding(String(id), String(connection), slot === 1 ? 'erp-private-key-1' : 'erp-private-key-2'),
   },
   {
     table: 'pay_accounts',

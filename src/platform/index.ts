@@ -17,11 +17,11 @@ import { apiSchemaRoutes } from './api-schemas/api-schemas.routes.ts';
 import { versionRecordRoutes } from './api-schemas/version-records.routes.ts';
 import { versionSummaryRoutes } from './api-schemas/version-summary.routes.ts';
 import { auditLogRoutes } from './audit-log/audit-log.routes.ts';
+import { connectionRoutes, netsuiteRoutes } from './connections/connections.routes.ts';
 import { conversationRoutes } from './conversations/conversations.routes.ts';
 import { domainRoutes } from './domains/domains.routes.ts';
 import { invitationRoutes } from './invitations/invitations.routes.ts';
 import { memberRoutes } from './members/members.routes.ts';
-import { netsuiteRoutes } from './netsuite/netsuite.routes.ts';
 import { organizationRoutes } from './organizations/organizations.routes.ts';
 import { overviewRoutes } from './overview/overview.routes.ts';
 import { payRoutes } from './pay/pay.routes.ts';
@@ -164,6 +164,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...permissionRoutes(() => platformRoutes),
   ...auditLogRoutes,
   ...teamRoutes,
+  ...connectionRoutes,
   ...netsuiteRoutes,
   ...queryRoutes,
   ...syncRoutes,

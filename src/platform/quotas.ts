@@ -13,6 +13,7 @@ const countedRows: Readonly<Record<QuotaKind, string>> = {
   teams: 'teams where true',
   domains: 'domains where true',
   syncs: 'sync_configs where true',
+  connections: 'erp_connections where true',
   queries: 'erp_queries where true',
   views: 'views where true',
   viewLinks: 'view_links where expires_at > clock_timestamp()',

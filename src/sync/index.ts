@@ -3,10 +3,19 @@
 export {
   createTenantConnector,
   fetchAndStoreDescriptions,
+  netsuiteName,
   noConnectionAdvice,
   refreshMetadata,
   secretBinding,
 } from './account/connection.ts';
+export {
+  type ConnectionName,
+  connectionOf,
+  groupByConnection,
+  isOneOf,
+  namePrefix,
+  selectConnection,
+} from './account/connection-of.ts';
 export {
   type ConnectionVerdict,
   readConnectionRevision,

@@ -188,11 +188,16 @@ export async function replaceEpochs(client: Pick<PoolClient, 'query'>, schema: s
   return rows.length;
 }
 
-/** The number of records of the organization; 0 before the first sync. Rejects with database errors. */
-export async function countSyncedRecords(ctx: TenantCtx): Promise<number> {
+/**
+ * The number of records of the types whose names begin with `prefix`; empty: of those without one. 0 before the first
+ * sync. Rejects with database errors.
+ */
+export async function countSyncedRecords(ctx: TenantCtx, prefix: string): Promise<number> {
   return orIfNotSetUp(0, async () => {
     const { rows } = await ctx.db.data.query<{ count: string }>(
-      `select coalesce(sum(row_count), 0) as count from ${tenantSchema(ctx.organizationId)}.record_state`,
+      `select coalesce(sum(row_count), 0) as count from ${tenantSchema(ctx.organizationId)}.record_state
+       where left(record_type, strpos(record_type, ':')) = $1`,
+      [prefix],
     );
     return Number(rows[0]?.count ?? 0);
   });

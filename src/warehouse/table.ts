@@ -47,7 +47,7 @@ export async function createRecordTable(
 }
 
 /** PostgreSQL silently truncates names at 63 bytes; this stem leaves space for prefixes and suffixes. */
-const tableStem = (recordType: string): string =>
+export const tableStem = (recordType: string): string =>
   recordType.length <= 40
     ? recordType
     : `${recordType.slice(0, 27)}_${createHash('sha256').update(recordType).digest('hex').slice(0, 12)}`;

@@ -152,12 +152,6 @@ export async function dropTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: str
   });
 }
 
-/** Deletes every synced record, leaving an empty schema. Throws `OrganizationGone` during a deletion. */
-export async function purgeWarehouse(ctx: TenantCtx): Promise<void> {
-  await dropTenantSchema(ctx, ctx.organizationId);
-  await createTenantSchema(ctx, ctx.organizationId);
-}
-
 /**
  * Size in bytes and number of records of the organization's warehouse; both 0 before the first sync. The size
  * is null while any server of the warehouse doesn't respond.

@@ -1,11 +1,12 @@
 // A company with random records that are synced, and random versions that are published, in front of the
 // whole service.
+
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { saveAccount } from '../../src/sync/account/record-types.store.ts';
 import { claimRun, insertRun } from '../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../src/sync/run/worker.ts';
 import { tenantSchema } from '../../src/warehouse/tenant-schema.ts';
+import { storeAccount } from '../setup/erp-account.ts';
 import { makeKey, makeOrganization } from '../setup/organization.ts';
 import { addConfig, noSignal } from '../sync/fixture.ts';
 import type { ExactRecord, Layer, VersionModel } from './model.ts';
@@ -116,7 +117,7 @@ async function describeAccount(
 ): Promise<void> {
   const types = await Promise.all(kinds.map(({ erp }) => erp.connector.metadata(noSignal)));
   const unknown = { hasSubsidiaries: null, hasCurrencies: null, baseCurrency: null, accountingBooks: null };
-  await saveAccount(tenant, {
+  await storeAccount(tenant, {
     described: types.flat(),
     listed: [],
     account: { ...unknown, utcOffsetMinutes },

@@ -79,15 +79,16 @@ const connect = (secret: string) =>
     tx('erp_connections')
       .insert({
         organization_id: fixture.organizationId,
+        name: 'shop',
         kind: 'csv',
         account_id: 'shop',
         settings: JSON.stringify({ url }),
         secrets: site.ctx.keyring.encrypt(
           JSON.stringify({ token: secret }),
-          secretBinding(fixture.organizationId, 'erp-secrets'),
+          secretBinding(fixture.organizationId, 'shop', 'erp-secrets'),
         ),
       })
-      .onConflict('organization_id')
+      .onConflict(['organization_id', 'name'])
       .merge(),
   );
 
@@ -102,7 +103,7 @@ beforeEach(async () => {
 async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> {
   const id = await fixture.queue(mode);
   await workOnRun(site.ctx, await fixture.claim(), noSignal, (tenant) =>
-    createTenantConnector(tenant, kinds),
+    createTenantConnector(tenant, null, kinds),
   );
   return fixture.row(id);
 }
@@ -150,7 +151,7 @@ describe('another ERP', () => {
 
   it('refuses a wrong token, which pauses the configuration and shows the fix', async () => {
     await connect('guessed');
-    const connector = await createTenantConnector(fixture.tenant, kinds);
+    const connector = await createTenantConnector(fixture.tenant, null, kinds);
     expect(await connector.test(noSignal)).toMatchObject({
       ok: false,
       problems: [{ code: 'TOKEN_REFUSED', fix: 'Enter a new token.' }],
@@ -161,8 +162,8 @@ describe('another ERP', () => {
 });
 
 it('payments cannot be written back into an ERP that accepts none', async () => {
-  const open = (tenant: typeof fixture.tenant) => createTenantConnector(tenant, kinds);
-  await expect(assertPaymentWriter(fixture.tenant, open)).rejects.toMatchObject({
+  const open = (tenant: typeof fixture.tenant) => createTenantConnector(tenant, null, kinds);
+  await expect(assertPaymentWriter(fixture.tenant, null, open)).rejects.toMatchObject({
     status: 422,
     details: [{ path: 'writeBack', code: 'not_supported' }],
   });

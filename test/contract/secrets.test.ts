@@ -151,6 +151,12 @@ describe('secrets', () => {
       '/netsuite/connection',
       tba({ consumerSecret: sent.newConsumerSecret, tokenSecret: sent.newTokenSecret }),
     );
+    const kept = { consumerSecret: sent.newConsumerSecret, tokenSecret: sent.newTokenSecret };
+    const { authentication, ...account } = tba({});
+    const another = { kind: 'netsuite', settings: { ...account, authentication } };
+    await good('post', '/connections', { name: 'sandbox', ...another, secrets: first });
+    await good('patch', '/connections/sandbox', { ...another, secrets: kept });
+    await good('delete', '/connections/sandbox');
     const refused = [
       tba({ consumerSecret: sent.refused }),
       tba({ consumerSecret: sent.refused, tokenSecret: sent.refused, more: sent.refused }),
@@ -178,7 +184,7 @@ describe('secrets', () => {
     );
     expect(rows).toHaveLength(2);
     for (const { slot, private_key: box } of rows) {
-      const pem = org.ctx.keyring.decrypt(box, secretBinding(org.id, `erp-private-key-${slot}`));
+      const pem = org.ctx.keyring.decrypt(box, secretBinding(org.id, 'netsuite', `erp-private-key-${slot}`));
       // Only the private exponent: the rest of the key is public in the certificate.
       const number = createPrivateKey(pem).export({ format: 'jwk' }).d ?? '';
       expect(occurring(flat(pem), number)).toBeDefined();

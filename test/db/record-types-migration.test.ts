@@ -1,5 +1,5 @@
-// 0066 moves the record types of erp_metadata to rows of their own, and leaves what the previous version
-// reads and writes.
+// 0066 moves the record types of erp_metadata to rows of their own, and leaves what the previous version reads and
+// writes; 0088 moves what is left of it to the connection.
 import { expect, it } from 'vitest';
 import { migrate } from '../../src/db/migrate.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
@@ -22,12 +22,21 @@ const vendor = { name: 'vendor', label: 'Vendor', table: 'vendor', source: 'prob
 const hidden = { ...vendor, fields: [field('id', 'No permission')] };
 const refreshedAt = new Date('2026-03-02T10:00:00Z');
 
+const asBefore0088 = `
+  alter table erp_connections drop constraint erp_connections_pkey, drop column name, drop column is_first, drop column listed_at,
+    drop column list_error, drop column account, add primary key (organization_id);
+  alter table erp_certificates drop constraint erp_certificates_pkey, drop column connection, add primary key (organization_id, slot);
+  create unique index one_active_certificate on erp_certificates (organization_id) where active`;
+
 it('moves the record types of an organization, with what a list shows of them', async () => {
   const other = await makeOrganization(site.ctx);
   const ctx = { ...site.ctx, organizationId: site.id };
   await site.admin.raw('drop table erp_record_types');
   await site.admin.raw('alter table erp_metadata drop column account');
-  await site.admin('knex_migrations').where('name', 'like', '0066_%').delete();
+  await site.admin.raw(asBefore0088);
+  await site.admin('knex_migrations').whereRaw("name ~ '^00(66|88)_'").delete();
+  const connected = { organization_id: site.id, kind: 'netsuite', account_id: '1', settings: '{}' };
+  await site.admin('erp_connections').insert(connected);
   const former = (organization: string, types: readonly object[]) => ({
     organization_id: organization,
     record_types: JSON.stringify(types),
@@ -36,7 +45,7 @@ it('moves the record types of an organization, with what a list shows of them', 
   await site.admin('erp_metadata').insert([former(site.id, [readable, hidden]), former(other.id, [])]);
   await migrate(site.database.address);
 
-  const { rows, total } = await listHeads(ctx, {}, { page: 1, pageSize: 10 });
+  const { rows, total } = await listHeads(ctx, null, {}, { page: 1, pageSize: 10 });
   expect(total).toBe(2);
   const ofInvoice = { family: 'transaction', custom: false, syncable: true, reason: null };
   const ofVendor = { family: 'entity', custom: false, syncable: false, reason: 'No permission' };
@@ -48,8 +57,11 @@ it('moves the record types of an organization, with what a list shows of them', 
   expect([...stored.values()]).toMatchObject(
     [readable, hidden].map((description) => ({ description, describedAt: refreshedAt, isOutdated: false })),
   );
-  expect(await readMetadataStatus(ctx)).toEqual({ refreshedAt, lastError: null, account: null });
+  expect(await readMetadataStatus(ctx, null)).toEqual({ refreshedAt, lastError: null, account: null });
 
+  expect(await site.admin('erp_connections').select('name', 'is_first')).toEqual([
+    { name: 'netsuite', is_first: true },
+  ]);
   const asBefore = former(site.id, [readable]);
   await inTransaction(ctx, (tx) => tx('erp_metadata').insert(asBefore).onConflict('organization_id').merge());
   expect(await inTransaction(ctx, (tx) => tx('erp_metadata').first('record_types'))).toEqual({

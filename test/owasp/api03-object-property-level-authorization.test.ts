@@ -63,7 +63,7 @@ describe('a body', () => {
       const foreign = names.filter((name) => !own.has(name));
       const site = await walk.getBuilder(route).site();
       const absent = (name: string): string =>
-        name === 'name' ? 'absent' : '00000000-0000-4000-8000-000000000000';
+        name === 'name' || name === 'connection' ? 'absent' : '00000000-0000-4000-8000-000000000000';
       const ids = Object.fromEntries(
         Object.keys(route.params?.shape ?? {}).map((name) => [name, absent(name)]),
       );

@@ -123,7 +123,13 @@ describe('a name', () => {
 
 /** The body fields that contain a URL, by operation, and what each is for. */
 const addressFields: Readonly<Record<string, string>> = {
-  'putErpConnection.baseUrl': 'called: the account’s own host, or one that the operator allows',
+  ...Object.fromEntries(
+    [
+      'putErpConnection.baseUrl',
+      'createConnection.settings.baseUrl',
+      'updateConnection.settings.baseUrl',
+    ].map((field) => [field, 'called: the account’s own host, or one that the operator allows']),
+  ),
   'putPortalSignIn.openIdConnect.issuer': 'called: through the guarded fetch',
   'createWebhook.url': 'called: through the guarded fetch, which follows no redirect',
   'updateWebhook.url': 'called: through the guarded fetch, which follows no redirect',

@@ -1,8 +1,9 @@
 // A version that declares everything that a version can: its answers are stored as a file and compared byte
 // for byte, before and after a later version. See golden.test.ts: a difference means a broken promise; do not
 // regenerate the file.
+
 import { beforeAll, describe, expect, it } from 'vitest';
-import { saveAccount } from '../../src/sync/account/record-types.store.ts';
+import { storeAccount } from '../setup/erp-account.ts';
 import { useStarted } from '../setup/use-started.ts';
 import { field } from '../sync/fixture.ts';
 import { type InvoiceRow, invoicesEndpoint, openSite, publicApp } from './fixture.ts';
@@ -167,7 +168,7 @@ beforeAll(async () => {
     shownAs: { number: null, name: null, date: null, amount: null },
   };
   const unknown = { hasSubsidiaries: null, hasCurrencies: true, baseCurrency: null, accountingBooks: null };
-  await saveAccount(site.tenant, {
+  await storeAccount(site.tenant, {
     described: [{ ...type, ...shown }],
     listed: [],
     account: { ...unknown, utcOffsetMinutes: 60 },
@@ -187,7 +188,7 @@ describe('a version that declares everything', () => {
   it('still does after the account moved to another zone and lost its currencies, and a later version declares nothing', async () => {
     const known = { hasSubsidiaries: null, hasCurrencies: false, baseCurrency: null, accountingBooks: null };
     const account = { ...known, utcOffsetMinutes: -300 };
-    await saveAccount(site.tenant, { described: [], listed: [], account });
+    await storeAccount(site.tenant, { described: [], listed: [], account });
     await site.publish({ version: 'v2', endpoints: [invoicesEndpoint] });
     await site.get('/v2/invoices/summary').expect(404);
     expect(await answers()).toBe(kept);

@@ -87,8 +87,8 @@ async function runWith(
   const { id } = (await api('post', `/sync-configs/${configId}/trigger`, { mode: 'full' })).body;
   let pages = 0;
   const scheduler = startScheduler(ctx, {
-    createConnector: async (tenant) => {
-      const connector = await createTenantConnector(tenant);
+    createConnector: async (tenant, connection) => {
+      const connector = await createTenantConnector(tenant, connection);
       return {
         ...connector,
         readPage: async (request) => {

@@ -1,9 +1,9 @@
 // Invalid records that an ERP may send: each is rejected with its reason, the run is partial, and the rest is
 // available. First over HTTP, through the connector; then from a connector that does not validate.
+
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Connector } from '../../src/connectors/connector.ts';
 import type { SourceRecord } from '../../src/connectors/source-records.ts';
-import { saveAccount } from '../../src/sync/account/record-types.store.ts';
 import {
   createConnectorAt,
   getMetadata,
@@ -11,6 +11,7 @@ import {
   startWire,
   type Wire,
 } from '../connectors/netsuite/wire.ts';
+import { storeAccount } from '../setup/erp-account.ts';
 import { datedFields, field, memoryErp, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';
 
@@ -93,7 +94,7 @@ describe('over the wire', () => {
     });
     const fields = ['entityid', 'creditlimit', 'isperson', 'startdate', 'currency', 'lastmodifieddate'];
     const fixture = await syncFixture(site.ctx, erp, { recordType: 'customer', fields });
-    await saveAccount(fixture.tenant, { described: [getMetadata('customer')], listed: [], account: null });
+    await storeAccount(fixture.tenant, { described: [getMetadata('customer')], listed: [], account: null });
     return fixture;
   }
 

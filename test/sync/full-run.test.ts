@@ -2,9 +2,9 @@
 // open.
 
 import { describe, expect, inject, it } from 'vitest';
-import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
+import { listAccount } from '../setup/erp-account.ts';
 import { notRun } from '../setup/not-run.ts';
-import { erpError, field, memoryErp, noSignal, pagesRead, type SyncFixture, syncFixture } from './fixture.ts';
+import { erpError, field, memoryErp, pagesRead, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10 });
@@ -232,7 +232,7 @@ describe('a rejected record', () => {
     );
     const id = await fixture.queue();
     await fixture.drive(id, 'waiting');
-    await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal); // the columns change, so the run restarts
+    await listAccount(fixture.tenant, fixture.erp.connector); // the columns change, so the run restarts
     await fixture.expectEnd(id, 'succeeded', { fetched: 12, rejected: 0 });
   });
 });

@@ -15,9 +15,9 @@ import {
 import { type Scheduler, startScheduler } from '../../src/sync/run/scheduler.ts';
 import { clearEndedRuns } from '../../src/sync/run/worker.ts';
 import { publishRun } from '../../src/warehouse/publish.ts';
+import { purgeWarehouse } from '../../src/warehouse/purge.ts';
 import { LostLease, readRunState } from '../../src/warehouse/run-state-row.ts';
 import { stagePage } from '../../src/warehouse/staging.ts';
-import { purgeWarehouse } from '../../src/warehouse/tenant-schema.ts';
 import { cutAtCommit } from './cut-wire.ts';
 import {
   addConfig,

@@ -2,8 +2,8 @@
 // total.
 import { describe, expect, it } from 'vitest';
 import { sqlState } from '../../src/db/pg-errors.ts';
-import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
-import { field, memoryErp, noSignal, type SyncFixture, syncFixture, until } from './fixture.ts';
+import { listAccount } from '../setup/erp-account.ts';
+import { field, memoryErp, type SyncFixture, syncFixture, until } from './fixture.ts';
 import { useSync } from './site.ts';
 
 const site = useSync();
@@ -99,7 +99,7 @@ describe('readers', () => {
     const seen = await readWhile(fixture, async (isSeen) => {
       for (let run = 2; run <= 3; run += 1) {
         fixture.erp.fields = [...fixture.erp.fields, field(`extra_${run}`)];
-        await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
+        await listAccount(fixture.tenant, fixture.erp.connector);
         edit(fixture, run, 10_000);
         await fixture.expectSuccess('full', {}, { generation: String(run) });
         expect((await fixture.state())?.activeTable).toBe(`thing_${run}`);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Connector, RecordTypeMetadata } from '../../src/connectors/connector.ts';
 import type { RecordTypeHead } from '../../src/connectors/discovery.ts';
 import { inTransaction } from '../../src/db/transaction.ts';
-import { fetchAndStoreDescriptions, fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
+import { fetchAndStoreDescriptions } from '../../src/sync/account/connection.ts';
 import {
   findDescription,
   findRecordType,
@@ -12,6 +12,7 @@ import {
   listReferenceFields,
   readMetadataStatus,
 } from '../../src/sync/account/record-types.store.ts';
+import { listAccount } from '../setup/erp-account.ts';
 import { addConfig, erpError, field, memoryErp, noSignal, type SyncFixture, syncFixture } from './fixture.ts';
 import { useSync } from './site.ts';
 
@@ -78,10 +79,9 @@ function account(base: Connector, names: readonly string[]): Account {
   return made;
 }
 const organization = async (): Promise<SyncFixture> => syncFixture(site.ctx, memoryErp());
-const refresh = (fixture: SyncFixture, { connector }: Account) =>
-  fetchAndStoreMetadata(fixture.tenant, connector, noSignal);
+const refresh = (fixture: SyncFixture, { connector }: Account) => listAccount(fixture.tenant, connector);
 const readNames = async (fixture: SyncFixture) =>
-  (await listHeads(fixture.tenant, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
+  (await listHeads(fixture.tenant, null, {}, { page: 1, pageSize: 100 })).rows.map(({ name }) => name);
 const age = (fixture: SyncFixture, name: string) =>
   inTransaction(fixture.tenant, (tx) =>
     tx('erp_record_types').where({ name }).update({ described_at: '2020-01-01T00:00:00Z' }),
@@ -95,7 +95,7 @@ describe('the list of record types', () => {
     await refresh(fixture, erp);
     expect(await readNames(fixture)).toEqual(['thing', 'first', 'zebra', 'apple']);
     expect(erp.asked).toEqual([null]);
-    const { rows } = await listHeads(fixture.tenant, {}, { page: 1, pageSize: 2 });
+    const { rows } = await listHeads(fixture.tenant, null, {}, { page: 1, pageSize: 2 });
     expect(rows).toEqual([
       {
         ...head('thing', { label: 'Thing', table: 'thing', source: 'probe', syncable: true }),
@@ -107,7 +107,7 @@ describe('the list of record types', () => {
         syncableFieldCount: null,
       },
     ]);
-    expect(await readMetadataStatus(fixture.tenant)).toMatchObject({
+    expect(await readMetadataStatus(fixture.tenant, null)).toMatchObject({
       lastError: null,
       account: { baseCurrency: 'GBP', utcOffsetMinutes: -480 },
     });
@@ -118,7 +118,7 @@ describe('the list of record types', () => {
     const erp = account(fixture.erp.connector, ['zebra']);
     erp.heads.push(head('customrecord_50%'));
     await refresh(fixture, erp);
-    const { rows } = await listHeads(fixture.tenant, { q: '%' }, { page: 1, pageSize: 9 });
+    const { rows } = await listHeads(fixture.tenant, null, { q: '%' }, { page: 1, pageSize: 9 });
     expect(rows.map(({ name }) => name)).toEqual(['customrecord_50%']);
   });
 
@@ -158,11 +158,11 @@ describe('the list of record types', () => {
     const fixture = await organization();
     const erp = account(fixture.erp.connector, ['zebra']);
     const broken = { ...erp.connector, discover: () => Promise.reject(erpError('down', 'SERVICE_DOWN')) };
-    await expect(fetchAndStoreMetadata(fixture.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
-    expect(await readMetadataStatus(fixture.tenant)).toBeUndefined();
+    await expect(listAccount(fixture.tenant, broken)).rejects.toThrow('SERVICE_DOWN');
+    expect(await readMetadataStatus(fixture.tenant, null)).toBeUndefined();
     await refresh(fixture, erp);
-    await expect(fetchAndStoreMetadata(fixture.tenant, broken, noSignal)).rejects.toThrow('SERVICE_DOWN');
-    expect(await readMetadataStatus(fixture.tenant)).toMatchObject({
+    await expect(listAccount(fixture.tenant, broken)).rejects.toThrow('SERVICE_DOWN');
+    expect(await readMetadataStatus(fixture.tenant, null)).toMatchObject({
       lastError: expect.stringContaining('SERVICE_DOWN'),
     });
     expect(await readNames(fixture)).toEqual(['thing', 'zebra']);
@@ -222,7 +222,7 @@ describe('a run', () => {
     expect(await run()).toBe('succeeded');
     expect(await run()).toBe('succeeded');
     expect(erp.asked).toEqual([['thing']]);
-    expect(await readMetadataStatus(fixture.tenant)).toBeUndefined();
+    expect(await readMetadataStatus(fixture.tenant, null)).toBeUndefined();
   });
 
   it('describes its own record type alone when the description is old, or older than the list', async () => {
@@ -236,7 +236,7 @@ describe('a run', () => {
     expect([await run(), erp.asked]).toEqual(['succeeded', [['thing']]]);
     expect([await run(), erp.asked]).toEqual(['succeeded', [['thing']]]);
     await inTransaction(fixture.tenant, (tx) =>
-      tx('erp_metadata').update({ refreshed_at: tx.raw("clock_timestamp() + interval '1 second'") }),
+      tx('erp_connections').update({ listed_at: tx.raw("clock_timestamp() + interval '1 second'") }),
     );
     expect([await run(), erp.asked]).toEqual(['succeeded', [['thing'], ['thing']]]);
     expect((await findRecordType(fixture.tenant, 'zebra'))?.describedAt).toEqual(

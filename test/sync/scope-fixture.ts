@@ -2,14 +2,13 @@
 // a row scope, written from the description of the tables alone.
 import type { FieldMetadata } from '../../src/connectors/connector.ts';
 import type { Ctx } from '../../src/core/ctx.ts';
-import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
 import { enterShownColumns } from '../../src/sync/index.ts';
+import { listAccount } from '../setup/erp-account.ts';
 import {
   type ConfigOptions,
   datedFields,
   field,
   memoryErp,
-  noSignal,
   type SyncFixture,
   syncFixture,
 } from './fixture.ts';
@@ -57,7 +56,7 @@ export async function scopedFixture(
 /** What the ERP offers from now on. */
 export async function setFields(fixture: SyncFixture, fields: readonly FieldMetadata[]): Promise<void> {
   fixture.erp.fields = [...fields];
-  await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
+  await listAccount(fixture.tenant, fixture.erp.connector);
 }
 
 export type ScopeEntry = { generation: string; id: string; before: Record<string, unknown> };

@@ -2,22 +2,14 @@
 // it goes live; and values that are too long for an index.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
 import {
   buildWantedIndexes,
   findIndexesToBuild,
   saveWantedIndexes,
 } from '../../src/sync/outcome/index-jobs.ts';
 import { dropRetiredTables } from '../../src/warehouse/table.ts';
-import {
-  field,
-  memoryErp,
-  noSignal,
-  type SyncFixture,
-  syncFixture,
-  until,
-  waitingFor,
-} from '../sync/fixture.ts';
+import { listAccount } from '../setup/erp-account.ts';
+import { field, memoryErp, type SyncFixture, syncFixture, until, waitingFor } from '../sync/fixture.ts';
 import { useSync } from '../sync/site.ts';
 
 const site = useSync();
@@ -74,7 +66,7 @@ it('a change of columns on a large table goes into a fresh table, indexed before
   const first = await fixture.state();
 
   fixture.erp.fields = [field('name'), field('total', 'text'), field('extra')];
-  await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
+  await listAccount(fixture.tenant, fixture.erp.connector);
   for (const record of [...fixture.erp.records.values()])
     fixture.erp.put(record.id, { total: `${record.id} pounds`, extra: 'x' });
   for (const id of ['7', '8']) fixture.erp.records.delete(id);

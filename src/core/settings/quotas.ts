@@ -7,6 +7,7 @@ export const defaultQuotas = {
   // This service checks each pending domain in DNS for a week.
   domains: 200,
   syncs: 500,
+  connections: 10,
   queries: 200,
   views: 5_000,
   viewLinks: 5_000,

@@ -182,11 +182,11 @@ const forbiddenMessages: Readonly<Record<string, string>> = {
   authenticated: forbiddenText.restrictedKey,
   'signed-in': forbiddenText.apiKey,
 };
-const forbidden = ({ permission }: Route): ResponseObject =>
+const forbidden = ({ permission, orPermission }: Route): ResponseObject =>
   errorResponse(
     permission in forbiddenMessages
       ? 'The caller may not call this operation'
-      : `The caller lacks the permission ${permission}`,
+      : `The caller lacks the permission ${permission}${orPermission === undefined ? '' : `; ${orPermission.permission} suffices ${orPermission.for === undefined ? 'too' : `for ${Object.values(orPermission.for).join()}`}`}`,
     'FORBIDDEN',
     forbiddenMessages[permission] ?? `Missing required permission: ${permission}`,
     [],

@@ -98,11 +98,20 @@ export function authorize(route: Route, ctx: CallerCtx, params?: unknown): void 
   assertUnrestrictedKey(ctx);
   if (route.permission === 'authenticated') return;
   const permission = route.permission as Permission;
-  if (principal === undefined || !principal.permissions.has(permission))
+  const suffices = principal?.permissions.has(permission) === true || hasOther(route, ctx, params);
+  if (principal === undefined || !suffices)
     throw missingPermission(permission, adviceFor(ctx, !isReadPermission(permission)));
   if (route.writes === true && ctx.caller.readOnly)
     throw new AppError('FORBIDDEN', forbiddenText.readOnly, { details: adviceFor(ctx, true) });
   if (route.readsRecords === true) assertReadsRecords({ principal });
+}
+
+/** Whether the caller has the other permission that suffices for these path parameters. */
+function hasOther({ orPermission }: Route, { caller: { principal } }: CallerCtx, params: unknown): boolean {
+  if (orPermission === undefined || principal === undefined) return false;
+  const given = (params ?? {}) as Readonly<Record<string, unknown>>;
+  const isFor = Object.entries(orPermission.for ?? {}).every(([name, value]) => given[name] === value);
+  return isFor && principal.permissions.has(orPermission.permission);
 }
 
 /**

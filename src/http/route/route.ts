@@ -39,6 +39,11 @@ export type OperationDetails = {
   readonly writes?: true;
   /** Its response may show values of records, depending on the request. */
   readonly showsRecords?: true;
+  /** Another permission that suffices, if the path names one of these. */
+  readonly orPermission?: {
+    readonly permission: Permission;
+    readonly for?: Readonly<Record<string, string>>;
+  };
   /** An API key may call it for itself, as the path's `id`, whatever its scopes. */
   readonly openToOwnKey?: true;
   /**

@@ -246,6 +246,16 @@ export async function listEndpointsOfRecordType(
   );
 }
 
+/** The record types of the endpoints of published and deprecated versions. */
+export async function listServedRecordTypes(tx: Tx, organizationId: string) {
+  const { rows } = await tx.raw<{ rows: { version: string; recordType: string }[] }>(
+    `select s.version, e ->> 'recordType' as "recordType" from api_schemas s, jsonb_array_elements(s.endpoints) e
+     where s.organization_id = ? and s.${isVersion} and s.status in ('published', 'deprecated') order by 1, 2`,
+    [organizationId],
+  );
+  return rows;
+}
+
 /** Published and deprecated versions with the sources of this record type that they use. */
 export async function listVersionSources(tx: Tx, organizationId: string, recordType: string) {
   const { rows } = await tx.raw<{ rows: { version: string; sources: string[] }[] }>(

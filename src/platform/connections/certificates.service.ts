@@ -2,7 +2,7 @@
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
-import * as store from './netsuite.store.ts';
+import * as store from './connections.store.ts';
 
 const refusal = (code: string, title: string, message: string) =>
   invalid(title, [
@@ -57,9 +57,10 @@ export type CertificateChoice = {
 export async function activateCertificate(
   tx: Tx,
   ctx: RequestCtx,
+  connection: string,
   { certificateId, certificateSlot }: CertificateChoice,
 ): Promise<{ slot: number; certificateId: string } | null> {
-  const rows = await store.lockCertificates(tx, ctx.organizationId);
+  const rows = await store.lockCertificates(tx, ctx.organizationId, connection);
   if (certificateId === null) {
     if (certificateSlot !== undefined)
       throw refusal(
@@ -77,6 +78,7 @@ export async function activateCertificate(
       ? findMeant(rows, certificateId)
       : rows.find(({ slot }) => slot === certificateSlot);
   if (chosen === undefined) throw noCertificate();
-  await store.activateCertificate(tx, ctx.organizationId, chosen.slot, certificateId);
-  return { slot: chosen.slot, certificateId };
+  const activated = { slot: chosen.slot, certificateId };
+  await store.activateCertificate(tx, ctx.organizationId, connection, activated);
+  return activated;
 }

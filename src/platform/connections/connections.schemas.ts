@@ -1,4 +1,4 @@
-// Request and response schemas of the ERP connection and its metadata. Secrets are write-only.
+// Request and response schemas of ERP connections and their metadata. Secrets are write-only.
 import { z } from 'zod';
 import { recordFamilies } from '../../connectors/discovery.ts';
 import { Id, Instant, queryBoolean, shortText } from '../../http/fields.ts';
@@ -7,7 +7,7 @@ import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 const secret = z.string().min(1).max(500).describe('Write-only');
 const named = shortText(200);
 
-export const ErpConnectionInput = z.strictObject({
+const netsuiteAccount = {
   accountId: z
     .string()
     .max(40)
@@ -20,30 +20,33 @@ export const ErpConnectionInput = z.strictObject({
     .describe(
       'Only for an account without its own *.suitetalk.api.netsuite.com address; the operator must allow the host',
     ),
+};
+const certificateSignIn = z.strictObject({
+  method: z.literal('oauth2'),
+  clientId: named,
+  certificateId: named
+    .nullable()
+    .default(null)
+    .describe(
+      'The id that NetSuite assigns to the uploaded certificate. Null or omitted: the active certificate keeps its id',
+    ),
+  certificateSlot: z
+    .int()
+    .min(1)
+    .max(2)
+    .optional()
+    .describe(
+      'The slot of the certificate that NetSuite shows under this id. Needed only to give a new id to another certificate than the one ' +
+        'that waits for an id or, when none waits, the active one',
+    ),
+});
+const tokenSignIn = z.strictObject({ method: z.literal('tba'), consumerKey: named, tokenId: named });
+
+export const ErpConnectionInput = z.strictObject({
+  ...netsuiteAccount,
   authentication: z.discriminatedUnion('method', [
-    z.strictObject({
-      method: z.literal('oauth2'),
-      clientId: named,
-      certificateId: named
-        .nullable()
-        .default(null)
-        .describe(
-          'The id that NetSuite assigns to the uploaded certificate. Null or omitted: the active certificate keeps its id',
-        ),
-      certificateSlot: z
-        .int()
-        .min(1)
-        .max(2)
-        .optional()
-        .describe(
-          'The slot of the certificate that NetSuite shows under this id. Needed only to give a new id to another certificate than the one ' +
-            'that waits for an id or, when none waits, the active one',
-        ),
-    }),
-    z.strictObject({
-      method: z.literal('tba'),
-      consumerKey: named,
-      tokenId: named,
+    certificateSignIn,
+    tokenSignIn.extend({
       consumerSecret: secret.optional().describe('Omit to keep the stored secret'),
       tokenSecret: secret.optional().describe('Omit to keep the stored secret'),
     }),
@@ -51,44 +54,88 @@ export const ErpConnectionInput = z.strictObject({
 });
 export type ErpConnectionInput = z.output<typeof ErpConnectionInput>;
 
-export const ErpConnection = z
-  .object({
-    accountId: z.string(),
-    baseUrl: z.string().nullable(),
-    authentication: z.object({
-      method: z.enum(['oauth2', 'tba']),
-      clientId: z.string().optional(),
-      certificateId: z.string().nullable().optional(),
-      consumerKey: z.string().optional(),
-      tokenId: z.string().optional(),
+const NetsuiteSettingsInput = z.strictObject({
+  ...netsuiteAccount,
+  authentication: z.discriminatedUnion('method', [certificateSignIn, tokenSignIn]),
+});
+export type NetsuiteSettingsInput = z.output<typeof NetsuiteSettingsInput>;
+const NetsuiteSecretsInput = z.strictObject({ consumerSecret: secret, tokenSecret: secret });
+export type NetsuiteSecretsInput = z.output<typeof NetsuiteSecretsInput>;
+
+const connectionName = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]{0,19}$/, 'must be a lower-case letter, then letters, digits and -, at most 20');
+export const ConnectionParams = z.strictObject({ connection: connectionName });
+
+const kind = z.literal('netsuite');
+export const ConnectionInput = z.strictObject({
+  name: connectionName.describe(
+    'It cannot change. The names of record types of all connections but the first begin with it and a colon',
+  ),
+  kind,
+  settings: NetsuiteSettingsInput,
+  secrets: NetsuiteSecretsInput.optional().describe('Needed for `tba`'),
+});
+export type ConnectionInput = z.output<typeof ConnectionInput>;
+
+export const ConnectionUpdate = z.strictObject({
+  kind,
+  settings: NetsuiteSettingsInput.describe('All of them'),
+  secrets: NetsuiteSecretsInput.optional().describe('Omit to keep the stored ones'),
+});
+export type ConnectionUpdate = z.output<typeof ConnectionUpdate>;
+
+const netsuiteStored = {
+  accountId: z.string(),
+  baseUrl: z.string().nullable(),
+  authentication: z.object({
+    method: z.enum(['oauth2', 'tba']),
+    clientId: z.string().optional(),
+    certificateId: z.string().nullable().optional(),
+    consumerKey: z.string().optional(),
+    tokenId: z.string().optional(),
+  }),
+};
+const connectionState = {
+  hasCredentials: z.boolean(),
+  credentialHint: z.string().nullable().describe('The last 4 characters of the stored secret'),
+  certificates: z.array(
+    z.object({
+      slot: z.int(),
+      certificateId: z.string().nullable().describe('Null while the certificate waits for its NetSuite id'),
+      active: z.boolean().describe('Signs in to NetSuite'),
+      certificatePem: z
+        .string()
+        .describe('To upload in NetSuite, again if need be; NetSuite then shows a new certificate id'),
+      notAfter: Instant,
+      createdAt: Instant,
     }),
-    hasCredentials: z.boolean(),
-    credentialHint: z.string().nullable().describe('The last 4 characters of the stored secret'),
-    certificates: z.array(
-      z.object({
-        slot: z.int(),
-        certificateId: z.string().nullable().describe('Null while the certificate waits for its NetSuite id'),
-        active: z.boolean().describe('Signs in to NetSuite'),
-        certificatePem: z
-          .string()
-          .describe('To upload in NetSuite, again if need be; NetSuite then shows a new certificate id'),
-        notAfter: Instant,
-        createdAt: Instant,
-      }),
+  ),
+  status: z
+    .enum(['untested', 'connected', 'failed'])
+    .describe(
+      'Set by the last test, and by runs and metadata refreshes: `failed` when the ERP refuses the credentials, `connected` when it accepts ' +
+        'them. A failure of the test because of unreadable record types stays until the next test',
     ),
-    status: z
-      .enum(['untested', 'connected', 'failed'])
-      .describe(
-        'Set by the last test, and by runs and metadata refreshes: `failed` when NetSuite refuses the credentials, `connected` when it accepts ' +
-          'them. A failure of the test because of unreadable record types stays until the next test',
-      ),
-    lastTestedAt: Instant.nullable(),
-    lastError: z
-      .string()
-      .nullable()
-      .describe('Why `status` is `failed`. POST /netsuite/connection/test names a fix'),
-  })
+  lastTestedAt: Instant.nullable(),
+  lastError: z.string().nullable().describe('Why `status` is `failed`. A test of the connection names a fix'),
+};
+export const ErpConnection = z
+  .object({ ...netsuiteStored, ...connectionState })
   .meta({ id: 'ErpConnection' });
+
+export const Connection = z
+  .object({
+    name: z.string(),
+    kind,
+    recordTypePrefix: z
+      .string()
+      .describe('What the names of its record types begin with; empty for the first connection'),
+    settings: z.object(netsuiteStored),
+    ...connectionState,
+  })
+  .meta({ id: 'Connection' });
+export const ConnectionList = z.object({ data: z.array(Connection) }).meta({ id: 'ConnectionList' });
 
 export const ErpCertificate = z
   .object({
@@ -265,10 +312,14 @@ export const ErpMetadata = createPageSchema(ErpRecordTypeHead)
   })
   .meta({ id: 'ErpMetadata' });
 
-const namesPattern = '^[A-Za-z][A-Za-z0-9_]{0,62}(,[A-Za-z][A-Za-z0-9_]{0,62}){0,99}$';
+const namePattern = '(?:[a-z][a-z0-9-]{0,19}:)?[A-Za-z][A-Za-z0-9_]{0,62}';
+/** With the name of its connection, unless that is the first one. */
+export const RecordTypeName = z.string().regex(new RegExp(`^${namePattern}$`), 'must be a record type name');
+
+const namesPattern = `^${namePattern}(,${namePattern}){0,99}$`;
 const names = z
   .string()
-  .max(100 * 64)
+  .max(100 * 85)
   .regex(new RegExp(namesPattern), 'must be up to 100 names of record types, separated by commas')
   .transform((text) => text.split(','))
   .optional()

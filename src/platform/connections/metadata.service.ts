@@ -7,6 +7,8 @@ import { instant } from '../../http/fields.ts';
 import { toPage } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
+  type ConnectionName,
+  connectionOf,
   findRecordType,
   findSyncConfigIds,
   listHeads,
@@ -17,9 +19,9 @@ import {
   type StoredHead,
 } from '../../sync/index.ts';
 import { listLoadingFields } from '../../warehouse/record-state.ts';
+import { MetadataQuery } from './connections.schemas.ts';
+import { findTypesOf, getConnector } from './connections.service.ts';
 import { explainMissingMetadata } from './missing-metadata.ts';
-import { MetadataQuery } from './netsuite.schemas.ts';
-import { getConnector } from './netsuite.service.ts';
 import { proposeFields } from './propose-fields.ts';
 import { describeRecordTypes, metadataFailure, metadataTimeoutMs } from './record-types.service.ts';
 
@@ -40,6 +42,7 @@ const headView = (head: StoredHead, syncConfigIds: SyncConfigIds) => ({
 /** The ERP's own numbers by record type; those that can't be counted, or not in time, are absent. */
 async function countRecords(
   ctx: RequestCtx,
+  connection: ConnectionName,
   heads: readonly StoredHead[],
 ): Promise<ReadonlyMap<string, number>> {
   const names = heads.filter(({ syncable }) => syncable !== false).map(({ name }) => name);
@@ -50,7 +53,7 @@ async function countRecords(
     return [];
   };
   const count = async () => {
-    const connector = await getConnector(ctx);
+    const connector = await getConnector(ctx, connection);
     const listed = stored.flatMap(({ head, description }) => (description === null ? [head] : []));
     // One request counts all transactions; of the others, a slow one leaves the rest their counts.
     const groups = Object.values(
@@ -74,28 +77,34 @@ async function countRecords(
   return new Map(await count().catch(uncounted));
 }
 
-/** Best known first, then in the ERP's order. Empty, with the reason, until the account was listed. */
+/**
+ * Those of the connection of this name: best known first, then in the ERP's order. Empty, with the reason, until the
+ * account was listed.
+ */
 export async function listErpRecordTypes(
   ctx: RequestCtx,
+  name: string,
   { page, pageSize, counts, syncable, ...filter }: MetadataQuery,
 ) {
-  const status = await readMetadataStatus(ctx);
+  const connection = await findTypesOf(ctx, name);
+  const status = await readMetadataStatus(ctx, connection);
   if (status === undefined) {
     const never = {
       account: null,
       refreshedAt: null,
       lastError: null,
-      notListed: await explainMissingMetadata(ctx),
+      notListed: await explainMissingMetadata(ctx, connection),
     };
     return { ...toPage([], 0, { page, pageSize }), ...never };
   }
   const known = { true: true, false: false, unknown: null };
   const { rows, total } = await listHeads(
     ctx,
+    connection,
     { ...filter, ...(syncable !== undefined && { syncable: known[syncable] }) },
     { page, pageSize },
   );
-  const counted = counts ? await countRecords(ctx, rows) : null;
+  const counted = counts ? await countRecords(ctx, connection, rows) : null;
   const syncConfigIds = await readSyncConfigIds(
     ctx,
     rows.map(({ name }) => name),
@@ -146,9 +155,11 @@ function typeView(
  * Describes the record type unless that was done since the account was last listed. Throws 404 for an unknown
  * one, and until the account was listed for the first time; otherwise as `describeRecordTypes`.
  */
-export async function getErpRecordType(ctx: RequestCtx, name: string) {
-  if ((await readMetadataStatus(ctx)) === undefined)
-    throw notFound('ERP metadata', await explainMissingMetadata(ctx));
+export async function getErpRecordType(ctx: RequestCtx, connectionName: string, name: string) {
+  const connection = await findTypesOf(ctx, connectionName);
+  if ((await readMetadataStatus(ctx, connection)) === undefined)
+    throw notFound('ERP metadata', await explainMissingMetadata(ctx, connection));
+  if (connectionOf(name) !== connection) throw notFound('Record type');
   const description = (await describeRecordTypes(ctx, [name])).get(name);
   const stored = await findRecordType(ctx, name);
   if (description === undefined || stored === undefined) throw notFound('Record type');
@@ -160,14 +171,15 @@ export async function getErpRecordType(ctx: RequestCtx, name: string) {
  * Returns the first page. Throws 422 without a connection or when the ERP refuses it, 503 when the ERP is
  * unavailable or does not respond within 5 minutes.
  */
-export async function refreshErpMetadata(ctx: RequestCtx) {
-  const revision = await readConnectionRevision(ctx);
-  const connector = await getConnector(ctx);
+export async function refreshErpMetadata(ctx: RequestCtx, name: string) {
+  const connection = await findTypesOf(ctx, name);
+  const revision = await readConnectionRevision(ctx, connection);
+  const connector = await getConnector(ctx, connection);
   const signal = AbortSignal.timeout(metadataTimeoutMs);
   await refreshMetadata(ctx, connector, revision, signal).catch((error: unknown) => {
     throw metadataFailure(error, signal.aborted);
   });
-  const view = await listErpRecordTypes(ctx, MetadataQuery.parse({}));
+  const view = await listErpRecordTypes(ctx, name, MetadataQuery.parse({}));
   await inTransaction(ctx, (tx) =>
     writeAudit(tx, ctx, 'erp-metadata.refresh', ['erp-connection', null], {
       recordTypes: view.pagination.total,

@@ -2,8 +2,15 @@
 import { ErpError, type RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid, unavailable } from '../../core/errors.ts';
-import { fetchAndStoreDescriptions, readRecordTypes, type StoredRecordType } from '../../sync/index.ts';
-import { getConnector } from './netsuite.service.ts';
+import {
+  type ConnectionName,
+  connectionOf,
+  fetchAndStoreDescriptions,
+  groupByConnection,
+  readRecordTypes,
+  type StoredRecordType,
+} from '../../sync/index.ts';
+import { getConnector } from './connections.service.ts';
 
 export const metadataTimeoutMs = 300_000;
 /** Stored together, so that a request that runs out of time leaves less for the next one. */
@@ -25,8 +32,11 @@ export function metadataFailure(error: unknown, timedOut: boolean): unknown {
   ]);
 }
 
-/** A query that the ERP refuses fails alone. */
-function groupTypes(types: readonly StoredRecordType[]): StoredRecordType[][] {
+/** Of one connection each. A query that the ERP refuses fails alone. */
+const groupTypes = (types: readonly StoredRecordType[]): StoredRecordType[][] =>
+  [...groupByConnection(types, ({ head }) => head.name).values()].flatMap(groupOfConnection);
+
+function groupOfConnection(types: readonly StoredRecordType[]): StoredRecordType[][] {
   const others = types.filter(({ head }) => head.family !== 'query');
   const groups = Array.from({ length: Math.ceil(others.length / describedAtOnce) }, (_, index) =>
     others.slice(index * describedAtOnce, (index + 1) * describedAtOnce),
@@ -52,9 +62,11 @@ export async function describeRecordTypes(
   );
   const timeout = AbortSignal.timeout(metadataTimeoutMs);
   const signal = AbortSignal.any([ctx.disconnected, timeout]);
-  let connector: ReturnType<typeof getConnector> | undefined;
+  const connectors = new Map<ConnectionName, ReturnType<typeof getConnector>>();
   const describe = async (group: readonly string[]): Promise<void> => {
-    connector ??= getConnector(ctx);
+    const connection = connectionOf(group[0] ?? '');
+    const connector = connectors.get(connection) ?? getConnector(ctx, connection);
+    connectors.set(connection, connector);
     const described = await fetchAndStoreDescriptions(ctx, await connector, group, signal);
     for (const name of group) found.delete(name);
     for (const recordType of described) found.set(recordType.name, recordType);

@@ -6,7 +6,8 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
 import { countRejections } from '../../warehouse/rejections.ts';
-import { findConnection, listCertificates } from '../netsuite/netsuite.store.ts';
+import { findConnection, listCertificates } from '../connections/connections.store.ts';
+import { signsWithCertificate } from '../connections/netsuite-form.ts';
 import type {
   KeysOverview,
   Overview,
@@ -38,7 +39,7 @@ type Part<T> = { readonly view: T; readonly problems: readonly OverviewProblem[]
 type Connection = NonNullable<Overview['connection']>;
 
 async function readConnection(tx: Tx, { organizationId, clock }: RequestCtx): Promise<Connection> {
-  const row = await findConnection(tx, organizationId);
+  const row = await findConnection(tx, organizationId, null);
   if (row === undefined)
     return {
       configured: false,
@@ -49,10 +50,8 @@ async function readConnection(tx: Tx, { organizationId, clock }: RequestCtx): Pr
       lastError: null,
       certificate: null,
     };
-  const isSigned = row.settings.authentication['method'] === 'oauth2';
-  const active = isSigned
-    ? (await listCertificates(tx, organizationId)).find((one) => one.active)
-    : undefined;
+  const certificates = signsWithCertificate(row) ? await listCertificates(tx, organizationId, row.name) : [];
+  const active = certificates.find((one) => one.active);
   return {
     configured: true,
     kind: row.kind,

@@ -13,6 +13,7 @@ import { toErrorDetails } from '../../http/route/parse.ts';
 import { validationMessage } from '../../http/route/validation-messages.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import { readAvailable } from '../../public/index.ts';
+import { connectionOf } from '../../sync/index.ts';
 import { sourceTypes } from '../portal/sources.ts';
 import type { InvoiceMapping } from './ledger/config.schemas.ts';
 import * as store from './ledger/config.store.ts';
@@ -205,7 +206,7 @@ export async function putPayConfig(ctx: RequestCtx, input: PayConfigInput): Prom
       { path: 'currency', code: 'unknown_currency', message: `${currency} is not an ISO 4217 code` },
     ]);
   await assertMapping(ctx, invoices);
-  if (writeBack !== false) await assertPaymentWriter(ctx);
+  if (writeBack !== false) await assertPaymentWriter(ctx, connectionOf(invoices.recordType));
   const accounts = await inTransaction(ctx, (tx) => listAccounts(tx, ctx.organizationId, provider));
   const choice = await chooseAccount(ctx, input, accounts);
   return inTransaction(ctx, async (tx) => {

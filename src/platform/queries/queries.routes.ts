@@ -1,10 +1,16 @@
 import { z } from 'zod';
+import type { RequestCtx } from '../../core/ctx.ts';
 import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 import { defineRoute, inGroup } from '../../http/route/define.ts';
+import { namePrefix, netsuiteName } from '../../sync/index.ts';
+import { findTypesOf } from '../connections/connections.service.ts';
 import { ErpQuery, ErpQueryInput, NewErpQuery, QueryName } from './queries.schemas.ts';
 import * as service from './queries.service.ts';
 
 const params = z.strictObject({ name: QueryName });
+/** These are queries of the connection called `netsuite`. */
+const toTypeName = async (ctx: RequestCtx, name: string): Promise<string> =>
+  namePrefix(await findTypesOf(ctx, netsuiteName)) + name;
 const example = {
   label: 'Open balances by customer',
   query:
@@ -19,6 +25,7 @@ const rules =
 export const queryRoutes = inGroup('ERP connection', [
   defineRoute('listErpQueries', 'GET /netsuite/queries', {
     permission: 'netsuite:read',
+    orPermission: { permission: 'connection:read' },
     summary: 'List queries that define record types',
     description: 'By name. `q` searches names and labels.',
     query: NamedPageQuery,
@@ -27,6 +34,7 @@ export const queryRoutes = inGroup('ERP connection', [
   }),
   defineRoute('createErpQuery', 'POST /netsuite/queries', {
     permission: 'netsuite:update',
+    orPermission: { permission: 'connection:update' },
     readsRecords: true,
     summary: 'Define a record type by a query',
     description: `The record type can then be synced and published like any other. ${rules}`,
@@ -34,18 +42,21 @@ export const queryRoutes = inGroup('ERP connection', [
     example: { name: 'open_balances', ...example },
     response: ErpQuery,
     status: 201,
-    handler: (ctx, { body }) => service.createErpQuery(ctx, body),
+    handler: async (ctx, { body }) =>
+      service.createErpQuery(ctx, { ...body, name: await toTypeName(ctx, body.name) }),
   }),
   defineRoute('getErpQuery', 'GET /netsuite/queries/{name}', {
     permission: 'netsuite:read',
+    orPermission: { permission: 'connection:read' },
     summary: 'Retrieve a query',
     description: 'GET /netsuite/metadata/{recordType} returns the fields of the record type that it defines.',
     params,
     response: ErpQuery,
-    handler: (ctx, { params: { name } }) => service.getErpQuery(ctx, name),
+    handler: async (ctx, { params: { name } }) => service.getErpQuery(ctx, await toTypeName(ctx, name)),
   }),
   defineRoute('putErpQuery', 'PUT /netsuite/queries/{name}', {
     permission: 'netsuite:update',
+    orPermission: { permission: 'connection:update' },
     readsRecords: true,
     summary: 'Replace a query',
     description:
@@ -56,13 +67,15 @@ export const queryRoutes = inGroup('ERP connection', [
     body: ErpQueryInput,
     example,
     response: ErpQuery,
-    handler: (ctx, { params: { name }, body }) => service.putErpQuery(ctx, name, body),
+    handler: async (ctx, { params: { name }, body }) =>
+      service.putErpQuery(ctx, await toTypeName(ctx, name), body),
   }),
   defineRoute('deleteErpQuery', 'DELETE /netsuite/queries/{name}', {
     permission: 'netsuite:update',
+    orPermission: { permission: 'connection:update' },
     summary: 'Delete a query',
     description: 'Rejected while a sync configuration uses it. Synced records stay available.',
     params,
-    handler: (ctx, { params: { name } }) => service.deleteErpQuery(ctx, name),
+    handler: async (ctx, { params: { name } }) => service.deleteErpQuery(ctx, await toTypeName(ctx, name)),
   }),
 ]);

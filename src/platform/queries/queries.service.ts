@@ -7,10 +7,16 @@ import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import { findDescription, readMetadataStatus, requireFullRun, writeDescriptions } from '../../sync/index.ts';
-import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
-import { getConnector } from '../netsuite/netsuite.service.ts';
-import { metadataFailure, metadataTimeoutMs } from '../netsuite/record-types.service.ts';
+import {
+  connectionOf,
+  findDescription,
+  readMetadataStatus,
+  requireFullRun,
+  writeDescriptions,
+} from '../../sync/index.ts';
+import { getConnector } from '../connections/connections.service.ts';
+import { explainMissingMetadata } from '../connections/missing-metadata.ts';
+import { metadataFailure, metadataTimeoutMs } from '../connections/record-types.service.ts';
 import { assertQuota } from '../quotas.ts';
 import { getterOf, listerOf } from '../rows.ts';
 import type { ErpQueryInput, NewErpQuery } from './queries.schemas.ts';
@@ -59,7 +65,7 @@ const paths = new Map<string, keyof typeof querySourceRefusals>([
 
 /** Runs the query in the ERP. Throws 422 for an unsuitable query or column; 422 and 503 as a refresh does. */
 async function describe(ctx: RequestCtx, source: QuerySource, last: RecordTypeMetadata | null) {
-  const connector = await getConnector(ctx);
+  const connector = await getConnector(ctx, connectionOf(source.name));
   const timeout = AbortSignal.timeout(metadataTimeoutMs);
   const signal = AbortSignal.any([ctx.disconnected, timeout]);
   if (connector.describeQuery === undefined)
@@ -92,7 +98,9 @@ const missingMetadata = (reason: Omit<ErrorDetail, 'path'>) =>
 
 /** Throws 422 for a taken or reserved name, a full quota, or as `describe` does, which may throw 503. */
 export async function createErpQuery(ctx: RequestCtx, { name, ...input }: NewErpQuery) {
-  if ((await readMetadataStatus(ctx)) === undefined) throw missingMetadata(await explainMissingMetadata(ctx));
+  const connection = connectionOf(name);
+  if ((await readMetadataStatus(ctx, connection)) === undefined)
+    throw missingMetadata(await explainMissingMetadata(ctx, connection));
   await inTransaction(ctx, (tx) => assertNameIsFree(tx, ctx, name));
   const description = await describe(ctx, { name, ...input }, null);
   return inTransaction(ctx, async (tx) => {

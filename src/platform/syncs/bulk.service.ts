@@ -6,6 +6,7 @@ import { AppError, type ErrorDetail, invalid } from '../../core/errors.ts';
 import { createSuggestions } from '../../core/text/nearest-name.ts';
 import { inTransaction } from '../../db/transaction.ts';
 import {
+  connectionOf,
   estimateLoads,
   findSyncConfigIds,
   hasReadableFields,
@@ -13,9 +14,13 @@ import {
   listSyncableNames,
   withFilter,
 } from '../../sync/index.ts';
-import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
-import { getConnector } from '../netsuite/netsuite.service.ts';
-import { describeRecordTypes, metadataFailure, metadataTimeoutMs } from '../netsuite/record-types.service.ts';
+import { getConnector } from '../connections/connections.service.ts';
+import { explainMissingMetadata } from '../connections/missing-metadata.ts';
+import {
+  describeRecordTypes,
+  metadataFailure,
+  metadataTimeoutMs,
+} from '../connections/record-types.service.ts';
 import { quotaExceeded, readQuotaLeft } from '../quotas.ts';
 import type { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
 import { assertFilter, assertSchedule, explainUnsyncable } from './config-checks.ts';
@@ -61,7 +66,7 @@ async function choose(ctx: RequestCtx, { recordTypes, filter }: BulkSyncConfigs)
   const known = await listSyncableNames(ctx);
   if (known.length === 0)
     throw invalid("The ERP's record types are not known yet", [
-      { path: 'recordTypes', ...(await explainMissingMetadata(ctx)) },
+      { path: 'recordTypes', ...(await explainMissingMetadata(ctx, connectionOf(names[0] ?? ''))) },
     ]);
   const existing = await findSyncConfigIds(ctx, names);
   const described = await describeRecordTypes(

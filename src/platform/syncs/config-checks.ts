@@ -6,13 +6,14 @@ import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { createSuggestions } from '../../core/text/nearest-name.ts';
 import {
   canFilterBySubsidiary,
+  connectionOf,
   findScheduleProblem,
   hasReadableFields,
   listSyncableNames,
   toHead,
 } from '../../sync/index.ts';
-import { explainMissingMetadata } from '../netsuite/missing-metadata.ts';
-import { describeRecordTypes } from '../netsuite/record-types.service.ts';
+import { explainMissingMetadata } from '../connections/missing-metadata.ts';
+import { describeRecordTypes } from '../connections/record-types.service.ts';
 
 /** Throws 422 `invalid_schedule`. */
 export function assertSchedule(schedule: string | null, timezone: string): void {
@@ -58,7 +59,7 @@ export async function getSyncableType(ctx: RequestCtx, recordType: string): Prom
   const known = await listSyncableNames(ctx);
   const isMissing = found === undefined && known.length === 0;
   const problem = isMissing
-    ? await explainMissingMetadata(ctx)
+    ? await explainMissingMetadata(ctx, connectionOf(recordType))
     : explainUnsyncable(recordType, found, new Set(known));
   throw invalid('The record type cannot be synced', [{ path: 'recordType', ...problem }]);
 }

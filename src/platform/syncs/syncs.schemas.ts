@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Email, Id, Instant, shortText } from '../../http/fields.ts';
 import { runModes, runStatuses, syncedAtText } from '../../sync/index.ts';
+import { RecordTypeName } from '../connections/connections.schemas.ts';
 
 const areDistinct = (values: readonly string[]): boolean => new Set(values).size === values.length;
 const fieldName = z.string().regex(/^[a-z][A-Za-z0-9_]{0,62}$/, 'must be a field name of the record type');
@@ -60,7 +61,7 @@ const shape = {
 
 export const NewSyncConfig = z.strictObject({
   name: shape.name,
-  recordType: z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, 'must be a record type name'),
+  recordType: RecordTypeName,
   mode: shape.mode.default('incremental'),
   schedule: shape.schedule.default(null),
   timezone: shape.timezone.default('UTC'),

@@ -125,7 +125,8 @@ async function readDescribed(
           from jsonb_array_elements(description -> 'fields') as f
           where f -> 'currency' is not null or (f ->> 'type' = 'number' and description ->> 'currencyField' is not null)) as amounts,
          description -> 'shownAs' ->> 'number' as number,
-         (select m.account from erp_metadata as m where m.organization_id = t.organization_id) as account
+         (select c.account from erp_connections as c where c.organization_id = t.organization_id and case when strpos(t.name, ':') > 0
+          then c.name = split_part(t.name, ':', 1) else c.is_first end) as account
        from erp_record_types as t where organization_id = ? and name = any(?)`,
       ['$.fields[*] ? (@.volatile == true).name', ctx.organizationId, [...names]],
     ),

@@ -5,33 +5,48 @@ import { ErpError } from '../../connectors/connector.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { announce } from '../../webhooks/index.ts';
+import { type ConnectionName, selectConnection } from './connection-of.ts';
 
 /**
- * Changes whenever the settings or credentials are written; null without a connection. Read it before the
- * connector is created.
+ * A connection as it is now. `writtenAt` changes whenever the settings or credentials are written; null without a
+ * connection. Read it before the connector is created.
  */
-export type ConnectionRevision = string | null;
+export type ConnectionRevision = {
+  readonly connection: ConnectionName;
+  readonly writtenAt: string | null;
+};
 
-export async function findConnectionRevision(tx: Tx, organizationId: string): Promise<ConnectionRevision> {
-  const row = await tx('erp_connections')
-    .where({ organization_id: organizationId })
-    .first<{ revision: string } | undefined>(tx.raw('updated_at::text as revision'));
-  return row?.revision ?? null;
+export async function findConnectionRevision(
+  tx: Tx,
+  organizationId: string,
+  connection: ConnectionName,
+): Promise<ConnectionRevision> {
+  const row = await selectConnection(tx, organizationId, connection).first<{ revision: string } | undefined>(
+    tx.raw('updated_at::text as revision'),
+  );
+  return { connection, writtenAt: row?.revision ?? null };
 }
 
-export const readConnectionRevision = (ctx: TenantCtx): Promise<ConnectionRevision> =>
-  inTransaction(ctx, (tx) => findConnectionRevision(tx, ctx.organizationId));
+export const readConnectionRevision = (
+  ctx: TenantCtx,
+  connection: ConnectionName,
+): Promise<ConnectionRevision> =>
+  inTransaction(ctx, (tx) => findConnectionRevision(tx, ctx.organizationId, connection));
 
-const currentConnection = (tx: Tx, organizationId: string, revision: ConnectionRevision) =>
-  tx('erp_connections')
-    .where({ organization_id: organizationId })
-    .whereRaw('updated_at = ?::timestamptz', [revision]);
+const currentConnection = (tx: Tx, organizationId: string, { connection, writtenAt }: ConnectionRevision) =>
+  selectConnection(tx, organizationId, connection).whereRaw('updated_at = ?::timestamptz', [writtenAt]);
 
 /** Settings or credentials were written: nothing is known about them yet. */
-export const resetConnectionStatus = (tx: Tx, organizationId: string): Promise<number> =>
-  tx('erp_connections')
-    .where({ organization_id: organizationId })
-    .update({ status: 'untested', last_error: null, unreadable_record_types: [] });
+export const resetConnectionStatus = (
+  tx: Tx,
+  organizationId: string,
+  connection: ConnectionName,
+): Promise<number> =>
+  selectConnection(tx, organizationId, connection).update({
+    status: 'untested',
+    last_error: null,
+    unreadable_record_types: [],
+  });
 
 /**
  * `error`: the sentence that callers see, null when the test succeeded. `unreadable`: configured record types

@@ -1,9 +1,11 @@
 // Creates an organization's connector from its stored settings and secrets, and stores the ERP's metadata.
 import type { Connector, RecordTypeMetadata } from '../../connectors/connector.ts';
 import { type ConnectorKinds, connectorKinds, createStoredConnector } from '../../connectors/kinds.ts';
+import { withPrefixedNames } from '../../connectors/prefixed-names.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
+import { type ConnectionName, namePrefix, selectConnection } from './connection-of.ts';
 import { type ConnectionRevision, recordSignIn, recordSignInError } from './connection-status.ts';
 import { readQuerySources, withQueries } from './query-sources.ts';
 import {
@@ -14,15 +16,31 @@ import {
   saveMetadataError,
 } from './record-types.store.ts';
 
-export type CreateConnector = (ctx: TenantCtx) => Promise<Connector>;
+export type CreateConnector = (ctx: TenantCtx, connection: ConnectionName) => Promise<Connector>;
 
-/** The AAD that ties a secret to its organization and purpose: copied elsewhere, it does not decrypt. */
+/** The name by which the management interface's `/netsuite` addresses a connection. */
+export const netsuiteName = 'netsuite';
+
+/**
+ * The AAD that ties a secret to its organization, connection and purpose: copied elsewhere, it does not decrypt. That of
+ * the connection called `netsuite` is from when there was no other.
+ */
 export const secretBinding = (
   organizationId: string,
+  connection: string,
   purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2',
-): string => `${organizationId}/${purpose}`;
+): string =>
+  connection === netsuiteName
+    ? `${organizationId}/${purpose}`
+    : `${organizationId}/connections/${connection}/${purpose}`;
 
-type ConnectionRow = { kind: string; settings: Record<string, unknown>; secrets: string | null };
+type ConnectionRow = {
+  name: string;
+  is_first: boolean;
+  kind: string;
+  settings: Record<string, unknown>;
+  secrets: string | null;
+};
 type CertificateRow = { slot: 1 | 2; private_key: string; not_after: Date };
 
 async function readSecrets(
@@ -34,34 +52,41 @@ async function readSecrets(
     return {
       privateKeyPem: ctx.keyring.decrypt(
         certificate.private_key,
-        secretBinding(ctx.organizationId, `erp-private-key-${certificate.slot}`),
+        secretBinding(ctx.organizationId, row.name, `erp-private-key-${certificate.slot}`),
       ),
       notAfter: certificate.not_after.toISOString(),
     };
   }
   return row.secrets === null
     ? null
-    : JSON.parse(ctx.keyring.decrypt(row.secrets, secretBinding(ctx.organizationId, 'erp-secrets')));
+    : JSON.parse(
+        ctx.keyring.decrypt(row.secrets, secretBinding(ctx.organizationId, row.name, 'erp-secrets')),
+      );
 }
 
 export const noConnectionAdvice = 'Set up the connection first';
 
+const readConnection = (ctx: TenantCtx, connection: ConnectionName) =>
+  inTransaction(ctx, async (tx) => {
+    const row = await selectConnection(tx, ctx.organizationId, connection).first<ConnectionRow | undefined>(
+      ...['name', 'is_first', 'kind', 'settings', 'secrets'],
+    );
+    const certificate = await tx('erp_certificates')
+      .where({ organization_id: ctx.organizationId, connection: row?.name ?? '', active: true })
+      .first<CertificateRow | undefined>('slot', 'private_key', 'not_after');
+    return { row, certificate };
+  });
+
 /**
- * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no ERP connection, and
+ * Throws 422 `VALIDATION_ERROR` with detail `no_connection` when the organization has no such ERP connection, and
  * `no_credentials` when the connection lacks its credentials. Throws as decrypting the secrets does.
  */
 export async function createTenantConnector(
   ctx: TenantCtx,
+  connection: ConnectionName,
   kinds: ConnectorKinds = connectorKinds,
 ): Promise<Connector> {
-  const { row, certificate } = await inTransaction(ctx, async (tx) => ({
-    row: await tx('erp_connections')
-      .where({ organization_id: ctx.organizationId })
-      .first<ConnectionRow | undefined>('kind', 'settings', 'secrets'),
-    certificate: await tx('erp_certificates')
-      .where({ organization_id: ctx.organizationId, active: true })
-      .first<CertificateRow | undefined>('slot', 'private_key', 'not_after'),
-  }));
+  const { row, certificate } = await readConnection(ctx, connection);
   if (row === undefined)
     throw new AppError('VALIDATION_ERROR', 'The organization has no ERP connection', {
       details: [{ path: '', code: 'no_connection', message: noConnectionAdvice }],
@@ -82,7 +107,8 @@ export async function createTenantConnector(
       ],
     });
   }
-  return createStoredConnector(kinds, row.kind, ctx, row.settings, secrets);
+  const connector = createStoredConnector(kinds, row.kind, ctx, row.settings, secrets);
+  return row.is_first ? connector : withPrefixedNames(connector, namePrefix(row.name));
 }
 
 /**
@@ -90,18 +116,23 @@ export async function createTenantConnector(
  * both. Others are described when they are needed. When the ERP can't be read, stores the error message next
  * to what was listed last and throws the connector's error (an `ErpError`).
  */
-export async function fetchAndStoreMetadata(ctx: TenantCtx, connector: Connector, signal: AbortSignal) {
-  const queries = await readQuerySources(ctx);
+export async function fetchAndStoreMetadata(
+  ctx: TenantCtx,
+  connection: ConnectionName,
+  connector: Connector,
+  signal: AbortSignal,
+) {
+  const queries = await readQuerySources(ctx, connection);
   const read = async () => ({
     listed: withQueries((await connector.discover?.(signal)) ?? [], queries),
-    described: await connector.metadata(signal, undefined, await readDescriptions(ctx)),
+    described: await connector.metadata(signal, undefined, await readDescriptions(ctx, connection)),
     account: (await connector.account?.(signal)) ?? null,
   });
   const account = await read().catch(async (error: unknown) => {
-    await saveMetadataError(ctx, error instanceof Error ? error.message : String(error));
+    await saveMetadataError(ctx, connection, error instanceof Error ? error.message : String(error));
     throw error;
   });
-  await saveAccount(ctx, account);
+  await saveAccount(ctx, connection, account);
 }
 
 /**
@@ -160,11 +191,12 @@ export async function refreshMetadata(
   revision: ConnectionRevision,
   signal: AbortSignal,
 ): Promise<void> {
+  const { connection } = revision;
   try {
-    await fetchAndStoreMetadata(ctx, connector, signal);
+    await fetchAndStoreMetadata(ctx, connection, connector, signal);
     await recordSignIn(ctx, revision);
   } catch (error) {
     await recordSignInError(ctx, revision, error);
-    if ((await readMetadataStatus(ctx)) === undefined) throw error;
+    if ((await readMetadataStatus(ctx, connection)) === undefined) throw error;
   }
 }

@@ -5,6 +5,7 @@ import { ErpError } from '../../connectors/connector.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { createRequestCounter } from '../queue/request-count.ts';
 import type { CreateConnector } from './connection.ts';
+import { type ConnectionName, connectionOf } from './connection-of.ts';
 
 /** For the token, the ERP's clock and day, and its counts and list of custom fields before and after. */
 const requestsOfRun = 7;
@@ -61,7 +62,7 @@ async function timePage(
   signal: AbortSignal,
 ): Promise<Timed> {
   const counter = createRequestCounter(ctx);
-  const connector = await createConnector(counter.ctx);
+  const connector = await createConnector(counter.ctx, connectionOf(recordType.name));
   await connector.now(signal);
   const [before, startedMs] = [counter.count(), ctx.clock.monotonicMs()];
   const request = {
@@ -105,10 +106,14 @@ export async function estimateLoads(
   const { erp, sync } = ctx.settings;
   // A process without workers leaves the runs to others, whose number isn't known.
   const concurrency = sync.workers === 0 ? erp.concurrency : Math.min(erp.concurrency, sync.workers);
-  const connector = await createConnector(ctx);
+  const connectors = new Map<ConnectionName, ReturnType<CreateConnector>>();
   const loads = new Map(
     await Promise.all(
       recordTypes.map(async (recordType) => {
+        const connection = connectionOf(recordType.name);
+        const connecting = connectors.get(connection) ?? createConnector(ctx, connection);
+        connectors.set(connection, connecting);
+        const connector = await connecting;
         const load = await estimateLoad(connector, recordType, sync.pageSize, signal).catch(errorOfType);
         return [recordType.name, load] as const;
       }),

@@ -4,15 +4,16 @@ import type { TenantCtx } from '../../core/ctx.ts';
 import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
 import { orIfNotSetUp } from '../../warehouse/record-state.ts';
 import { tenantSchema } from '../../warehouse/tenant-schema.ts';
+import { type ConnectionName, isOneOf } from './connection-of.ts';
 
-/** By name; those of `names`, or all of the organization. */
+/** By name; those of these names, or all of a connection. */
 export const readQuerySources = (
   ctx: TenantCtx,
-  names?: readonly string[],
+  of: ConnectionName | readonly string[],
 ): Promise<readonly QuerySource[]> =>
   inTransaction(ctx, async (tx) => {
     const query = tx('erp_queries').where('organization_id', ctx.organizationId).orderBy('name');
-    if (names !== undefined) query.whereRaw('name = any(?::text[])', [[...names]]);
+    query.whereRaw(...isOneOf('name', of));
     return query.select<QuerySource[]>('name', 'label', 'query', {
       keyColumn: 'key_column',
       modifiedColumn: 'modified_column',

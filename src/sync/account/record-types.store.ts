@@ -1,12 +1,13 @@
-// The record types of the ERP account as the service knows them: when they were last listed (erp_metadata),
-// and one row for each (erp_record_types). Only this file writes these tables, except that deleting the
-// connection deletes their rows.
+// The record types of ERP accounts as the service knows them: when those of a connection were last listed
+// (erp_connections.listed_at, list_error, account), and one row for each (erp_record_types). Only this file writes these
+// columns and this table, except that deleting a connection deletes its rows.
 import type { RecordTypeMetadata } from '../../connectors/connector.ts';
 import type { AccountFacts, RecordFamily, RecordTypeHead } from '../../connectors/discovery.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
+import { type ConnectionName, isConnectionOf, isOneOf, selectConnection } from './connection-of.ts';
 
 /** The counts are null until the record type is described. */
 export type StoredHead = RecordTypeHead & {
@@ -58,24 +59,30 @@ export function toHead(described: RecordTypeMetadata, listed?: RecordTypeHead): 
 }
 
 /** Undefined until the record types were listed for the first time. */
-export const readMetadataStatus = (ctx: TenantCtx): Promise<MetadataStatus | undefined> =>
-  inTransaction(ctx, async (tx) => {
-    const row = await tx('erp_metadata')
-      .where({ organization_id: ctx.organizationId })
-      .first<{ refreshed_at: Date; last_error: string | null; account: AccountFacts | null } | undefined>(
-        'refreshed_at',
-        'last_error',
-        'account',
-      );
-    return row === undefined
-      ? undefined
-      : { refreshedAt: row.refreshed_at, lastError: row.last_error, account: row.account };
-  });
+export const readMetadataStatus = (
+  ctx: TenantCtx,
+  connection: ConnectionName,
+): Promise<MetadataStatus | undefined> =>
+  inTransaction(ctx, async (tx) =>
+    selectConnection(tx, ctx.organizationId, connection)
+      .whereNotNull('listed_at')
+      .first<MetadataStatus | undefined>({
+        refreshedAt: 'listed_at',
+        lastError: 'list_error',
+        account: 'account',
+      }),
+  );
 
 /** Keeps the error next to what was listed last. */
-export const saveMetadataError = (ctx: TenantCtx, message: string): Promise<number> =>
+export const saveMetadataError = (
+  ctx: TenantCtx,
+  connection: ConnectionName,
+  message: string,
+): Promise<number> =>
   inTransaction(ctx, (tx) =>
-    tx('erp_metadata').where({ organization_id: ctx.organizationId }).update({ last_error: message }),
+    selectConnection(tx, ctx.organizationId, connection)
+      .whereNotNull('listed_at')
+      .update({ list_error: message }),
   );
 
 type Row = {
@@ -95,13 +102,15 @@ export const readRecordTypes = (
 ): Promise<ReadonlyMap<string, StoredRecordType>> =>
   inTransaction(ctx, async (tx) => {
     const rows = await ofOrganization(tx, ctx.organizationId)
-      .leftJoin('erp_metadata as m', 'm.organization_id', 't.organization_id')
+      .joinRaw(
+        `left join erp_connections as c on c.organization_id = t.organization_id and ${isConnectionOf('t.name')}`,
+      )
       .whereRaw('t.name = any(?::text[])', [[...names]])
       .select<Row[]>(
         't.head',
         't.description',
         't.described_at',
-        tx.raw('coalesce(t.described_at < m.refreshed_at, false) as is_outdated'),
+        tx.raw('coalesce(t.described_at < c.listed_at, false) as is_outdated'),
       );
     return new Map(
       rows.map(({ head, description, described_at: describedAt, is_outdated: isOutdated }) => [
@@ -111,13 +120,17 @@ export const readRecordTypes = (
     );
   });
 
-/** The record types as last described, those of these names or all. */
-export const readDescriptions = (ctx: TenantCtx, names?: readonly string[]): Promise<RecordTypeMetadata[]> =>
-  inTransaction(ctx, (tx) => {
-    const query = ofOrganization(tx, ctx.organizationId).whereNotNull('t.description');
-    if (names !== undefined) query.whereRaw('t.name = any(?::text[])', [[...names]]);
-    return query.pluck<RecordTypeMetadata[]>('t.description');
-  });
+/** The record types as last described, those of these names or all of a connection. */
+export const readDescriptions = (
+  ctx: TenantCtx,
+  of: ConnectionName | readonly string[],
+): Promise<RecordTypeMetadata[]> =>
+  inTransaction(ctx, (tx) =>
+    ofOrganization(tx, ctx.organizationId)
+      .whereNotNull('t.description')
+      .whereRaw(...isOneOf('t.name', of))
+      .pluck<RecordTypeMetadata[]>('t.description'),
+  );
 
 export const findRecordType = async (ctx: TenantCtx, name: string): Promise<StoredRecordType | undefined> =>
   (await readRecordTypes(ctx, [name])).get(name);
@@ -148,14 +161,18 @@ export type HeadFilter = {
   readonly family?: RecordFamily | undefined;
 };
 
-/** One page of the list, in the order of the account, and how many there are. */
+/** One page of a connection's list, in the order of the account, and how many there are. */
 export const listHeads = (
   ctx: TenantCtx,
+  connection: ConnectionName,
   { q, names, syncable, custom, family }: HeadFilter,
   page: Parameters<typeof readPage>[1],
 ): Promise<{ rows: readonly StoredHead[]; total: number }> =>
   inTransaction(ctx, async (tx) => {
-    const query = ofOrganization(tx, ctx.organizationId).orderBy(['t.position', 't.name']).select('t.head');
+    const query = ofOrganization(tx, ctx.organizationId)
+      .whereRaw(...isOneOf('t.name', connection))
+      .orderBy(['t.position', 't.name'])
+      .select('t.head');
     if (q !== undefined) query.whereRaw(containsSql('t.name', "(t.head ->> 'label')"), [q]);
     if (names !== undefined) query.whereRaw('t.name = any(?::text[])', [[...names]]);
     if (syncable !== undefined) query.whereRaw("t.head -> 'syncable' = ?::jsonb", [JSON.stringify(syncable)]);
@@ -226,12 +243,13 @@ export type ReadAccount = {
 };
 
 /**
- * Stores the account's list: what is described first, then the rest in the account's order. Earlier
+ * Stores the list of a connection's account: what is described first, then the rest in the account's order. Earlier
  * descriptions of others stay. Record types that are no longer listed are removed, except those that a sync
  * configuration reads or a customer's query defines.
  */
 export const saveAccount = (
   ctx: Pick<TenantCtx, 'db' | 'organizationId'>,
+  connection: ConnectionName,
   { described, listed, account }: ReadAccount,
 ): Promise<void> =>
   inTransaction(ctx, async (tx) => {
@@ -248,17 +266,11 @@ export const saveAccount = (
         .map((head) => ({ head: { ...head, fieldCount: null, syncableFieldCount: null } })),
     ].map((row, position) => ({ ...row, name: row.head.name, position }));
     // Locks the row first: one process at a time replaces the list.
-    await tx('erp_metadata')
-      .insert({
-        organization_id: organizationId,
-        account: JSON.stringify(account),
-        refreshed_at: tx.fn.now(),
-        last_error: null,
-      })
-      .onConflict('organization_id')
-      .merge();
+    const listedNow = { account: JSON.stringify(account), listed_at: tx.fn.now(), list_error: null };
+    if ((await selectConnection(tx, organizationId, connection).update(listedNow)) === 0) return;
     await upsert(tx, organizationId, rows, mergeListed);
     await ofOrganization(tx, organizationId)
+      .whereRaw(...isOneOf('t.name', connection))
       .whereRaw('t.name <> all(?::text[])', [rows.map(({ name }) => name)])
       .whereRaw("t.head ->> 'family' <> 'query'")
       .whereNotExists(

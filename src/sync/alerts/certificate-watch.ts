@@ -15,25 +15,25 @@ const checkEveryMs = 3_600_000;
 
 type Certificate = { fingerprint: string; not_after: Date; days_left: number };
 
-async function signingCertificate(tx: Tx, organizationId: string): Promise<Certificate | undefined> {
+/** Of all connections. */
+async function listSigningCertificates(tx: Tx, organizationId: string): Promise<Certificate[]> {
   const { rows } = await tx.raw<{ rows: Certificate[] }>(
     `select encode(sha256(convert_to(c.certificate_pem, 'UTF8')), 'hex') as fingerprint, c.not_after,
        (extract(epoch from c.not_after - clock_timestamp()) / 86400)::float8 as days_left
-     from erp_certificates c join erp_connections e on e.organization_id = c.organization_id
-     where c.organization_id = ? and c.active and e.settings #>> '{authentication,method}' = 'oauth2'`,
+     from erp_certificates c join erp_connections e on e.organization_id = c.organization_id and e.name = c.connection
+     where c.organization_id = ? and c.active and e.settings #>> '{authentication,method}' = 'oauth2' order by e.name`,
     [organizationId],
   );
-  return rows[0];
+  return rows;
 }
 
 /** Sends one warning, for the nearest threshold reached, and records earlier ones that were missed. */
-const warnOrganization = (ctx: TenantCtx): Promise<void> =>
+const warnOf = (ctx: TenantCtx, certificate: Certificate): Promise<void> =>
   inTransaction(ctx, async (tx) => {
-    const certificate = await signingCertificate(tx, ctx.organizationId);
     const recipients = await listAlertRecipients(tx, ctx.organizationId);
     const listeners = await lockListeners(tx, ctx.organizationId, certificateExpiring);
     // Without anyone to tell, the threshold stays open: who is added later still gets the warning.
-    if (certificate === undefined || recipients.length + listeners.length === 0) return;
+    if (recipients.length + listeners.length === 0) return;
     const { fingerprint, not_after: notAfter, days_left: daysLeft } = certificate;
     const reached = thresholdDays.filter((days) => daysLeft <= days);
     const own = { organization_id: ctx.organizationId, fingerprint };
@@ -54,6 +54,11 @@ const warnOrganization = (ctx: TenantCtx): Promise<void> =>
     const content = certificateMail(organization.name, notAfter, daysLeft, ctx.settings.publicUrl);
     await enqueueAlertMails(tx, ctx, 'certificate-alert', recipients, content);
   });
+
+async function warnOrganization(ctx: TenantCtx): Promise<void> {
+  const certificates = await inTransaction(ctx, (tx) => listSigningCertificates(tx, ctx.organizationId));
+  for (const certificate of certificates) await warnOf(ctx, certificate);
+}
 
 async function warnAllOrganizations(ctx: Ctx, signal: AbortSignal): Promise<void> {
   const { rows } = await ctx.db.control.raw<{ rows: { organization_id: string }[] }>(

@@ -12,6 +12,7 @@ import { LostLease, type RunState, takeOverRunState, usesFreshTable } from '../.
 import { flushStaged } from '../../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
 import { type CreateConnector, fetchAndStoreDescriptions } from '../account/connection.ts';
+import { connectionOf } from '../account/connection-of.ts';
 import {
   type ConnectionRevision,
   findConnectionRevision,
@@ -66,7 +67,11 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
       row: found,
       config:
         found === undefined ? undefined : await findSyncConfig(tx, ctx.organizationId, found.sync_config_id),
-      connection: await findConnectionRevision(tx, ctx.organizationId),
+      connection: await findConnectionRevision(
+        tx,
+        ctx.organizationId,
+        connectionOf(found?.record_type ?? ''),
+      ),
     };
   });
   if (row === undefined || config === undefined || row.lease_epoch !== lease.epoch)
@@ -85,9 +90,13 @@ async function loadRun(ctx: TenantCtx, lease: Lease, signal: AbortSignal): Promi
  * Reports a missing connection, or one without credentials, as an `ErpError` of kind `credentials`, like any
  * other credential failure.
  */
-async function createConnectorOrFail(ctx: TenantCtx, createConnector: CreateConnector): Promise<Connector> {
+async function createConnectorOrFail(
+  ctx: TenantCtx,
+  { connection }: ConnectionRevision,
+  createConnector: CreateConnector,
+): Promise<Connector> {
   try {
-    return withStorableAnswers(await createConnector(ctx));
+    return withStorableAnswers(await createConnector(ctx, connection));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     const [detail] = error.details;
@@ -275,7 +284,7 @@ async function resumePublishing(run: Run): Promise<void> {
 
 async function readAndPublish(run: Run, requests: RequestCounter, createConnector: CreateConnector) {
   const { ctx, lease, signal, config } = run;
-  const connector = await createConnectorOrFail(requests.ctx, createConnector);
+  const connector = await createConnectorOrFail(requests.ctx, run.connection, createConnector);
   await updateTenantSchema(ctx, ctx.organizationId);
   const readable = await getReadableRecordType(run, connector);
   const { recordType } = readable;

@@ -1,9 +1,11 @@
 // Browsing the records of a version, by keyboard: filters, sort, pages, one record, export, views; and what
 // masks hide.
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { invoicesEndpoint, loadInvoices, publishVersion } from '../../public/fixture.ts';
+import { setAccount } from '../../setup/erp-account.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { readDownload } from '../chromium.ts';
 import { choose, madeUpInvoices, press, tabTo, type, useConsole } from './console-site.ts';
@@ -377,8 +379,7 @@ describe('the records of a version', () => {
         description: JSON.stringify({ fields }),
         described_at: new Date(),
       });
-      const account = JSON.stringify({ hasCurrencies: true });
-      await tx('erp_metadata').insert({ ...own, refreshed_at: new Date(), account });
+      await setAccount(tx, own.organization_id, { hasCurrencies: true });
     });
     const { page, finish } = await site.open('/data/v1/invoices?filter=status:eq:open&plot=status&of=total');
     const sums = ['210,266.44\u00a0Böttcher Großhandel', '201,347.86\u00a0Celeste Imports'];

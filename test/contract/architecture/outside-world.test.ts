@@ -63,8 +63,8 @@ describe('the outside fixture', () => {
       'src/identity/sealed.ts', // in the browser or in a link, never stored
       'src/mail/enqueue.ts',
       'src/mail/enqueue.ts',
-      'src/platform/netsuite/netsuite.service.ts',
-      'src/platform/netsuite/netsuite.service.ts',
+      'src/platform/connections/connections.service.ts',
+      'src/platform/connections/connections.service.ts',
       'src/platform/pay/provider/accounts.ts',
       'src/platform/portal/sign-in.service.ts',
       'src/platform/webhooks/secrets.ts',

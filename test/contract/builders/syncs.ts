@@ -1,10 +1,11 @@
 // The ERP's metadata is inserted rather than read, with far more record types than an ERP has: each
 // configuration uses one.
+
 import fc from 'fast-check';
 import type { FieldMetadata, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
 import { createId } from '../../../src/core/id.ts';
-import { saveAccount } from '../../../src/sync/account/record-types.store.ts';
 import { createTenantSchema, tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
+import { storeAccount } from '../../setup/erp-account.ts';
 import { instants, laterInstants } from '../arbitrary.ts';
 import { asBuilt, type BuilderGroup, byId, type Fixture, insertRow } from '../builder.ts';
 
@@ -110,7 +111,7 @@ const meaningful = {
 export const syncBuilders: BuilderGroup = {
   setUp: async ({ ctx, organization }) => {
     await createTenantSchema(ctx, organization.id);
-    await saveAccount(
+    await storeAccount(
       { db: ctx.db, organizationId: organization.id },
       { described: metadata, listed: [], account: null },
     );

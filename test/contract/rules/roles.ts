@@ -79,7 +79,7 @@ const standardCallers = (allowSignup: boolean): readonly Caller[] => [
  * Members whose own role has just the permission, everything else, or just what an operation that reads
  * records needs.
  */
-function customCallers({ permission, readsRecords }: Route): readonly Caller[] {
+function customCallers({ permission, orPermission, readsRecords }: Route): readonly Caller[] {
   if (!isRolePermission(permission)) return [];
   const make = (name: string, holds: readonly Permission[]): Caller => ({
     name,
@@ -87,12 +87,16 @@ function customCallers({ permission, readsRecords }: Route): readonly Caller[] {
     holds: new Set(holds),
     signIn: async (site) => signInByKey(site, { createdBy: await findMember(site, holds) }),
   });
-  const others = assignablePermissions.filter((other) => other !== permission);
+  const own = [permission, orPermission?.permission];
+  const others = assignablePermissions.filter((other) => !own.includes(other));
   return [
     make('a role with just its permission', [permission]),
     make('a role with all others', others),
     ...(readsRecords === true
       ? [make('a role with its permission and record:read', [permission, 'record:read'])]
+      : []),
+    ...(orPermission !== undefined && orPermission.for === undefined
+      ? [make('a role with the other permission that suffices', [orPermission.permission, 'record:read'])]
       : []),
   ];
 }
@@ -105,8 +109,14 @@ function findRefusal(route: Route, { kind, holds, readsOnly = false }: Caller): 
   if (route.permission === 'authenticated') return undefined;
   if (route.permission === 'signed-in')
     return kind === 'key' ? 'Only a signed-in person may call this operation, not an API key' : undefined;
+  const suffices = (permission: string): boolean =>
+    holds.has(permission as Permission) ||
+    (permission === route.permission &&
+      route.orPermission?.for === undefined &&
+      route.orPermission !== undefined &&
+      holds.has(route.orPermission.permission));
   const needed = [route.permission, ...(route.readsRecords === true ? ['record:read'] : [])];
-  const missing = needed.find((permission) => !holds.has(permission));
+  const missing = needed.find((permission) => !suffices(permission));
   if (missing === route.permission || !(route.writes === true && readsOnly))
     return missing === undefined ? undefined : `Missing required permission: ${missing}`;
   return 'This credential can only read';

@@ -1,5 +1,6 @@
 // Counts and aggregates over the records of a version for people: any field, exact digits, the filters and
 // masks of the records, and amounts of several currencies.
+
 import { beforeAll, describe, expect, it } from 'vitest';
 import {
   createCaller,
@@ -10,6 +11,7 @@ import {
   publishVersion,
 } from '../../public/fixture.ts';
 import { type Answer, type Api, listCodes, refusal } from '../../setup/api.ts';
+import { setAccount } from '../../setup/erp-account.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -126,8 +128,7 @@ describe('GET /api-schema/{id}/records/{resource}/summary', () => {
         }),
         described_at: new Date(),
       });
-      const account = JSON.stringify({ hasCurrencies: true });
-      await tx('erp_metadata').insert({ ...own, refreshed_at: new Date(), account });
+      await setAccount(tx, company.id, { hasCurrencies: true });
     });
     const id = await publishVersion(org.ctx, company.id, { endpoints: [invoicesEndpoint] });
     const api = await company.session(company.owner.id);

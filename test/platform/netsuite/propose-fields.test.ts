@@ -4,7 +4,7 @@ import {
   type DescribedField,
   type DescribedType,
   proposeFields,
-} from '../../../src/platform/netsuite/propose-fields.ts';
+} from '../../../src/platform/connections/propose-fields.ts';
 
 const field = (
   name: string,

@@ -1,8 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Background, startBackground } from '../../../src/app.ts';
 import type { RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import { saveAccount } from '../../../src/sync/account/record-types.store.ts';
 import { listProblems, pluck, refusal } from '../../setup/api.ts';
+import { storeAccount } from '../../setup/erp-account.ts';
 import { until } from '../../setup/until.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 /** An organization with metadata, as after a refresh. */
 beforeEach(async () => {
-  await saveAccount({ db: org.ctx.db, organizationId: org.id }, { described, listed: [], account: null });
+  await storeAccount({ db: org.ctx.db, organizationId: org.id }, { described, listed: [], account: null });
 });
 const create = (more: object = {}) =>
   org.api('post', '/sync-configs', { name: 'Customers', recordType: 'customer', ...more });

@@ -1,5 +1,6 @@
 // Summaries of views: what they compute, compared with SQL written here, what is refused, and what masked
 // readers get.
+
 import { beforeAll, describe, expect, it } from 'vitest';
 import { tenantSchema } from '../../../src/warehouse/tenant-schema.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from '../../public/fixture.ts';
 import { exactAverage } from '../../public/read/exact-average.ts';
 import { type Answer, type Api, listProblems, pluck } from '../../setup/api.ts';
+import { setAccount as storedAccount } from '../../setup/erp-account.ts';
 import { useOrganization } from '../../setup/use-organization.ts';
 
 const rows: InvoiceRow[] = Array.from({ length: 80 }, (_, at) => ({
@@ -39,8 +41,7 @@ const moneyFields = [
 /** Of the ERP account, which may have several currencies. */
 const setAccount = (account: object): Promise<void> =>
   org.sql(async (tx) => {
-    const row = { organization_id: org.id, refreshed_at: new Date(), account: JSON.stringify(account) };
-    await tx('erp_metadata').insert(row).onConflict('organization_id').merge();
+    await storedAccount(tx, org.id, account);
   });
 
 /**

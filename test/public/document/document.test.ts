@@ -1,10 +1,11 @@
 // A record as PDF, read back: what its JSON says to the same caller, in every version, and nothing else.
+
 import supertest from 'supertest';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parseDigits } from '../../../src/core/text/exact-json.ts';
 import { compareVersions, SchemaDocument } from '../../../src/public/index.ts';
-import { saveAccount } from '../../../src/sync/account/record-types.store.ts';
 import { readPdf, textsOf } from '../../pdf/read-pdf.ts';
+import { storeAccount } from '../../setup/erp-account.ts';
 import { createRandom, type Random } from '../../setup/random.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { field } from '../../sync/fixture.ts';
@@ -76,7 +77,7 @@ beforeAll(async () => {
     { ...field('total', 'number'), currency: 'entity' },
     { ...field('entity', 'reference'), target: 'customer' },
   ];
-  await saveAccount(site.tenant, {
+  await storeAccount(site.tenant, {
     described: [
       {
         ...{

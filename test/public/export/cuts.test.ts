@@ -11,13 +11,13 @@ import { openDb, openKnex } from '../../../src/db/connect.ts';
 import { adoptMessageClasses, createMessageClasses } from '../../../src/http/driver/message-classes.ts';
 import { createSlowReaderCheck } from '../../../src/public/export/slow-reader.ts';
 import { startUsageCounter } from '../../../src/public/index.ts';
-import { fetchAndStoreMetadata } from '../../../src/sync/account/connection.ts';
 import { applyColumnChanges, dropRetiredTables } from '../../../src/warehouse/table.ts';
+import { listAccount } from '../../setup/erp-account.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { listenLocally, readToClose } from '../../setup/sockets.ts';
 import { until } from '../../setup/until.ts';
 import { useStarted } from '../../setup/use-started.ts';
-import { field, memoryErp, noSignal, syncFixture } from '../../sync/fixture.ts';
+import { field, memoryErp, syncFixture } from '../../sync/fixture.ts';
 import {
   type Caller,
   callerHeaders,
@@ -315,7 +315,7 @@ describe('while an export stalls', () => {
     const before = await ask(port, '', '', reader, 'things');
     await stalled(1);
     fixture.erp.fields = [...fixture.erp.fields, field('extra')];
-    await fetchAndStoreMetadata(fixture.tenant, fixture.erp.connector, noSignal);
+    await listAccount(fixture.tenant, fixture.erp.connector);
     const during = Promise.withResolvers<Awaited<ReturnType<typeof ask>>>();
     fixture.erp.onCall = async ({ operation }) => {
       if (operation !== 'readPage') return;

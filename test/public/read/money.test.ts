@@ -1,9 +1,11 @@
 // Which numbers of a record type are amounts of money, as the ERP describes them: what `/summary` and the
 // tools of agents add up.
+
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createId } from '../../../src/core/id.ts';
 import { fullAccess } from '../../../src/core/record-access.ts';
 import { createReadEngine, createVersionTools, getRecordTools } from '../../../src/public/index.ts';
+import { setAccount } from '../../setup/erp-account.ts';
 import { useStarted } from '../../setup/use-started.ts';
 import { type Get, invoicesEndpoint, openSite } from '../fixture.ts';
 
@@ -45,8 +47,7 @@ async function describeAs(description: object, hasCurrencies: boolean): Promise<
   await site.inTransaction(async (tx) => {
     await tx('erp_record_types').where(own).delete();
     await tx('erp_record_types').insert({ ...own, name: 'invoice', position: 0, head, ...described });
-    const account = { ...own, refreshed_at: new Date(), account: JSON.stringify({ hasCurrencies }) };
-    await tx('erp_metadata').insert(account).onConflict('organization_id').merge();
+    await setAccount(tx, site.organizationId, { hasCurrencies });
   });
 }
 

@@ -1,8 +1,10 @@
 // An organization with random invoices, whose versions declare summaries: v1 is published before the account
 // is known, v2 after it, and v3 is as versions were before summaries.
+
 import { inTransaction } from '../../../src/db/transaction.ts';
 import { createReadEngine, publicMetrics } from '../../../src/public/index.ts';
 import { type TestDatabase, testClock, testDatabase } from '../../setup/database.ts';
+import { setAccount } from '../../setup/erp-account.ts';
 import {
   bumpGeneration,
   type Get,
@@ -24,7 +26,7 @@ async function describeAccount(database: TestDatabase, id: string, hasCurrencies
   const own = { organization_id: id };
   const account = { hasCurrencies, utcOffsetMinutes };
   await inTransaction({ db: database.ctx.db, organizationId: id }, async (tx) => {
-    await tx('erp_metadata').insert({ ...own, refreshed_at: new Date(), account: JSON.stringify(account) });
+    await setAccount(tx, id, account);
     await tx('erp_record_types').insert({
       ...own,
       name: 'invoice',

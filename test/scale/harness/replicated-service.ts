@@ -1,15 +1,16 @@
 // The service with read replicas, and an organization whose records all show in which state of the ERP they
 // were read: a sync publishes a state as a whole, so whatever is read must show one state, and the number of
 // records of that state.
+
 import { randomBytes } from 'node:crypto';
 import { readConfig } from '../../../src/config.ts';
 import { createLog } from '../../../src/core/log.ts';
 import { openDatabase } from '../../../src/open-database.ts';
 import { enterVersions } from '../../../src/platform/api-schemas/shown-columns.ts';
 import { type Service, startService } from '../../../src/service.ts';
-import { saveAccount } from '../../../src/sync/account/record-types.store.ts';
 import { publishVersion } from '../../public/fixture.ts';
 import { databaseUrl } from '../../setup/database-url.ts';
+import { storeAccount } from '../../setup/erp-account.ts';
 import { makeKey } from '../../setup/organization.ts';
 import { openScratchFolder } from '../../setup/scratch-folder.ts';
 import { findStablePort } from '../../setup/stable-port.ts';
@@ -163,7 +164,7 @@ export async function startReplicatedService(options: Options = {}) {
   await publish();
   // The version needs to know what references refer to.
   const described = await erp.connector.metadata(AbortSignal.timeout(60_000));
-  await saveAccount(
+  await storeAccount(
     { ...service.ctx, organizationId: fixture.organizationId },
     { described, listed: [], account: null },
   );

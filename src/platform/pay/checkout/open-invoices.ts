@@ -8,7 +8,12 @@ import { parseExact } from '../../../core/text/exact-json.ts';
 import { isCurrency, readAmount } from '../../../core/text/money.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { allRows, getNewestRecordReader } from '../../../public/index.ts';
-import { createTenantConnector, findDescription, listMaskedSources } from '../../../sync/index.ts';
+import {
+  connectionOf,
+  createTenantConnector,
+  findDescription,
+  listMaskedSources,
+} from '../../../sync/index.ts';
 import { filterRejectedIds } from '../../../warehouse/rejections.ts';
 import type { InvoiceMapping } from '../ledger/config.schemas.ts';
 import { databaseTime } from '../ledger/database-time.ts';
@@ -83,7 +88,7 @@ async function readFromErp(
     const message = `The ERP has no record type ${mapping.recordType}: change the mapping in the payment configuration`;
     throw invalid('Unknown invoice record type', [{ path: '', code: 'unknown_record_type', message }]);
   }
-  const connector = await createTenantConnector(ctx);
+  const connector = await createTenantConnector(ctx, connectionOf(mapping.recordType));
   const signal = AbortSignal.any([ctx.disconnected, AbortSignal.timeout(erpTimeoutMs)]);
   const wanted = withValidIds(ids, recordType);
   if (wanted.length === 0) return [];

@@ -6,6 +6,8 @@ import type { Tx } from '../../../db/transaction.ts';
 import type { RefundState } from '../../../gateways/payments/provider.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
 import type { PageQuery } from '../../../http/page.ts';
+import { type ConnectionName, connectionOf, selectConnection } from '../../../sync/index.ts';
+import { findPayConfig } from './config.store.ts';
 import { type ErpState, filterByErpStatus } from './erp-states.store.ts';
 import type { PaymentStatus } from './payment-state.ts';
 
@@ -121,15 +123,21 @@ const refundColumns = [
 const payments = (tx: Tx, organizationId: string) =>
   tx('pay_payments').where({ organization_id: organizationId });
 
-/** The ERP account that is connected, or was last connected; null when there never was one. */
+/** The connection from which invoices come that are paid. */
+export const findPayConnection = async (tx: Tx, organizationId: string): Promise<ConnectionName> =>
+  connectionOf((await findPayConfig(tx, organizationId))?.invoices.recordType ?? '');
+
+/** The ERP account of its connection that is, or was last, connected; null when there never was one. */
 export async function findErpAccount(tx: Tx, organizationId: string): Promise<string | null> {
-  const row = await tx('organizations as o')
-    .leftJoin('erp_connections as c', 'c.organization_id', 'o.id')
-    .where('o.id', organizationId)
-    .first<{ account: string | null } | undefined>(
-      tx.raw('coalesce(c.account_id, o.erp_account_id) as account'),
-    );
-  return row === undefined || row.account === null ? null : accountRealm(row.account);
+  const connection = await findPayConnection(tx, organizationId);
+  const connected = await selectConnection(tx, organizationId, connection).first<
+    { account_id: string } | undefined
+  >('account_id');
+  const last = tx('organizations')
+    .where({ id: organizationId })
+    .first<{ account_id: string | null } | undefined>({ account_id: 'erp_account_id' });
+  const account = (connected ?? (connection === null ? await last : undefined))?.account_id ?? null;
+  return account === null ? null : accountRealm(account);
 }
 
 export const paymentSorts = ['createdAt', 'customerId'] as const;

@@ -9,8 +9,9 @@ import { formatAmount } from '../../../core/text/money.ts';
 import { type JobWorker, startJobWorker } from '../../../db/job-worker.ts';
 import type { Job } from '../../../db/jobs.ts';
 import { inTransaction } from '../../../db/transaction.ts';
-import { createTenantConnector } from '../../../sync/index.ts';
+import { type ConnectionName, createTenantConnector } from '../../../sync/index.ts';
 import type { ErpProblem } from '../ledger/erp-states.store.ts';
+import { findPayConnection } from '../ledger/payments.store.ts';
 import {
   type DueDocument,
   type FailedAttempt,
@@ -28,7 +29,7 @@ export type WriteBackOptions = {
   /** The delay after the first of several failures in a row; it doubles with each. */
   readonly firstWaitMs?: number;
   readonly maxWaitMs?: number;
-  readonly createConnector?: (ctx: TenantCtx) => Promise<Connector>;
+  readonly createConnector?: (ctx: TenantCtx, connection: ConnectionName) => Promise<Connector>;
 };
 const second = 1_000;
 const hour = 3_600 * second;
@@ -37,7 +38,7 @@ const defaults = {
   leaseMs: 60 * second,
   firstWaitMs: 5 * second,
   maxWaitMs: hour,
-  createConnector: (ctx: TenantCtx) => createTenantConnector(ctx),
+  createConnector: (ctx: TenantCtx, connection: ConnectionName) => createTenantConnector(ctx, connection),
 };
 type Options = Required<WriteBackOptions>;
 /** Payments at once in one process. The connector enforces the ERP's own limit, syncs included. */
@@ -151,7 +152,8 @@ async function attempt(
   if (task === undefined) return void (await releaseErpAttempt(ctx, job));
   let writer: PaymentWriter | undefined;
   try {
-    const { payments } = await options.createConnector(tenant);
+    const connection = await inTransaction(tenant, (tx) => findPayConnection(tx, job.organizationId));
+    const { payments } = await options.createConnector(tenant, connection);
     if (payments === undefined) throw noWriterError;
     // After the connector was created, so that the compared account is the one that it is connected to.
     await inTransaction(tenant, (tx) => assertSameErpAccount(tx, job.organizationId, job.key));

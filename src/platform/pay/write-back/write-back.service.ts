@@ -4,16 +4,17 @@ import type { RequestCtx, TenantCtx } from '../../../core/ctx.ts';
 import { invalid, notFound } from '../../../core/errors.ts';
 import { inTransaction } from '../../../db/transaction.ts';
 import { writeAudit } from '../../../identity/audit.store.ts';
-import { createTenantConnector } from '../../../sync/index.ts';
+import { type ConnectionName, createTenantConnector } from '../../../sync/index.ts';
 import { findPayment } from '../ledger/payments.store.ts';
 import { deleteStuckErpDocuments, retryErpDocuments } from './erp-documents.store.ts';
 
 /** Throws 422 `no_connection` without an ERP connection, `not_supported` when its ERP takes no payments. */
 export async function assertPaymentWriter(
   ctx: TenantCtx,
-  createConnector: (ctx: TenantCtx) => Promise<Connector> = createTenantConnector,
+  connection: ConnectionName,
+  createConnector: (ctx: TenantCtx, connection: ConnectionName) => Promise<Connector> = createTenantConnector,
 ): Promise<void> {
-  const { payments } = await createConnector(ctx);
+  const { payments } = await createConnector(ctx, connection);
   if (payments === undefined) {
     const message = 'Payments cannot be written to this ERP: set writeBack to false';
     throw invalid('This ERP connection does not support payments', [

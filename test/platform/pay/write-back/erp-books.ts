@@ -121,7 +121,7 @@ export async function openBooks(given?: TestDatabase) {
   };
   const account = randomUUID();
   await as(async (tx) => {
-    const binding = secretBinding(organizationId, 'erp-secrets');
+    const binding = secretBinding(organizationId, 'netsuite', 'erp-secrets');
     await tx('erp_connections').insert({
       ...{ organization_id: organizationId, kind: 'netsuite', account_id: accountId },
       settings: JSON.stringify(connection.settings),

@@ -33,7 +33,7 @@ describe('a payment', () => {
 
   it('appears in the next sync: among the changes, or among the open records when NetSuite does not report a change', async () => {
     const { organizationId } = books;
-    const connector = await createTenantConnector({ ...books.database.ctx, organizationId });
+    const connector = await createTenantConnector({ ...books.database.ctx, organizationId }, null);
     const wanted = {
       recordType: getMetadata('invoice'),
       fields: ['foreignamountunpaid', 'status'],
