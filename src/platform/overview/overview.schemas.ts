@@ -212,7 +212,9 @@ export const Overview = z
         apiKeyUsed: step,
       })
       .describe('Which of the first steps are done; null where the caller may not see it'),
-    connection: Connection.nullable().describe('Needs `netsuite:read`'),
+    connection: Connection.nullable().describe(
+      'The first one. Needs `netsuite:read` or `connection:read`; `problems` are of all that the caller may read',
+    ),
     syncs: Syncs.nullable().describe('Needs `sync:read`'),
     versions: z
       .array(Version)

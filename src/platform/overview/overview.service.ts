@@ -6,7 +6,7 @@ import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
 import { listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
 import { countRejections } from '../../warehouse/rejections.ts';
-import { findConnection, listCertificates } from '../connections/connections.store.ts';
+import { type ConnectionRow, listCertificates, listConnections } from '../connections/connections.store.ts';
 import { signsWithCertificate } from '../connections/netsuite-form.ts';
 import type {
   KeysOverview,
@@ -18,6 +18,7 @@ import type {
 } from './overview.schemas.ts';
 import * as store from './overview.store.ts';
 import {
+  type ConnectionState,
   connectionProblems,
   domainProblems,
   keyProblems,
@@ -38,18 +39,21 @@ type Part<T> = { readonly view: T; readonly problems: readonly OverviewProblem[]
 
 type Connection = NonNullable<Overview['connection']>;
 
-async function readConnection(tx: Tx, { organizationId, clock }: RequestCtx): Promise<Connection> {
-  const row = await findConnection(tx, organizationId, null);
-  if (row === undefined)
-    return {
-      configured: false,
-      kind: null,
-      accountId: null,
-      status: null,
-      lastTestedAt: null,
-      lastError: null,
-      certificate: null,
-    };
+const noConnection: Connection = {
+  configured: false,
+  kind: null,
+  accountId: null,
+  status: null,
+  lastTestedAt: null,
+  lastError: null,
+  certificate: null,
+};
+
+async function viewConnection(
+  tx: Tx,
+  { organizationId, clock }: RequestCtx,
+  row: ConnectionRow,
+): Promise<Connection> {
   const certificates = signsWithCertificate(row) ? await listCertificates(tx, organizationId, row.name) : [];
   const active = certificates.find((one) => one.active);
   return {
@@ -67,6 +71,14 @@ async function readConnection(tx: Tx, { organizationId, clock }: RequestCtx): Pr
         }
       : null,
   };
+}
+
+/** The first one first. */
+async function readConnections(tx: Tx, ctx: RequestCtx): Promise<ConnectionState[]> {
+  const states: ConnectionState[] = [];
+  for (const row of await listConnections(tx, ctx.organizationId))
+    states.push({ name: row.is_first ? null : row.name, view: await viewConnection(tx, ctx, row) });
+  return states;
 }
 
 type FiguresOf = (recordType: string) => TypeFigures;
@@ -92,7 +104,12 @@ async function readFigures(ctx: RequestCtx): Promise<FiguresOf> {
   };
 }
 
-async function readSyncs(tx: Tx, ctx: RequestCtx, getFigures: FiguresOf, connectionError: string | null) {
+async function readSyncs(
+  tx: Tx,
+  ctx: RequestCtx,
+  getFigures: FiguresOf,
+  connections: readonly ConnectionState[],
+) {
   const rows = await store.listSyncs(tx, ctx.organizationId);
   const syncs: SyncOverview[] = rows.map((row) =>
     describeSync(row, getFigures(row.record_type), ctx.clock.now()),
@@ -105,7 +122,7 @@ async function readSyncs(tx: Tx, ctx: RequestCtx, getFigures: FiguresOf, connect
   };
   return {
     view,
-    ...syncProblems(rows, syncs, connectionError),
+    ...syncProblems(rows, syncs, connections),
     hasSucceeded: rows.some((row) => row.published_at !== null),
   };
 }
@@ -197,8 +214,10 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
   const may = (permission: Permission): boolean => ctx.principal.permissions.has(permission);
   const getFigures = may('sync:read') ? await readFigures(ctx) : null;
   return inTransaction(ctx, async (tx) => {
-    const connection = may('netsuite:read') ? await readConnection(tx, ctx) : null;
-    const syncs = getFigures && (await readSyncs(tx, ctx, getFigures, connection?.lastError ?? null));
+    const all = may('netsuite:read') || may('connection:read') ? await readConnections(tx, ctx) : null;
+    const shown = all?.filter(({ name }) => name === null || may('connection:read')) ?? [];
+    const connection = all && (shown.find(({ name }) => name === null)?.view ?? noConnection);
+    const syncs = getFigures && (await readSyncs(tx, ctx, getFigures, shown));
     const versions = may('api-schema:read') ? await readVersions(tx, ctx) : null;
     const keys = may('api-key:read') ? await readKeys(tx, ctx) : null;
     const payments = may('payment:read') ? await readPayments(tx, ctx) : null;
@@ -211,11 +230,11 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
     const portal = may('portal:read') ? await readPortal(tx, ctx, payments !== null) : null;
     const steps = await store.readSteps(tx, ctx.organizationId);
     const parts = [syncs, versions, keys, payments];
-    const ofConnection = connection === null ? [] : connectionProblems(connection, syncs?.stopped ?? 0);
+    const ofConnections = shown.flatMap((one) => connectionProblems(one, syncs?.stopped.get(one.name) ?? 0));
     return {
       generatedAt: instant(ctx.clock.now()),
       ...summarizeProblems([
-        ...ofConnection,
+        ...ofConnections,
         ...parts.flatMap((part) => part?.problems ?? []),
         ...domains,
         ...webhooks,

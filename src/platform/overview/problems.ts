@@ -1,5 +1,6 @@
 // What is wrong, in words and numbers, and what to do about it: the worst first. Pure.
 import { instantOrNull } from '../../http/fields.ts';
+import { type ConnectionName, connectionOf } from '../../sync/index.ts';
 import type { Overview, OverviewProblem, SyncOverview, VersionOverview } from './overview.schemas.ts';
 import { problemKinds } from './overview.schemas.ts';
 import type { DomainRow, KeysRow, PaymentsRow, SyncRow, VersionRow, WebhookRow } from './overview.store.ts';
@@ -33,9 +34,17 @@ const listed = (names: readonly string[]): string =>
   names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ');
 const sentence = (text: string): string => text.replace(/\.?$/, '.');
 
+/** A connection that is set up; `name` is null for the first one. */
+export type ConnectionState = {
+  readonly name: ConnectionName;
+  readonly view: NonNullable<Overview['connection']>;
+};
+const titled = (name: ConnectionName): string =>
+  name === null ? 'ERP connection' : `ERP connection ${name}`;
+
 /** `stopped`: the syncs that fail for the same reason. */
 export function connectionProblems(
-  { status, lastError, certificate }: NonNullable<Overview['connection']>,
+  { name, view: { status, lastError, certificate } }: ConnectionState,
   stopped: number,
 ): OverviewProblem[] {
   const target: Target = { type: 'connection', id: null };
@@ -46,7 +55,7 @@ export function connectionProblems(
       problem(
         'error',
         'connection_failed',
-        'The connection to the ERP does not work',
+        name === null ? 'The connection to the ERP does not work' : `The ${titled(name)} does not work`,
         `Test the connection: the result names a fix for each problem.${waiting}`,
         target,
         { detail: lastError },
@@ -61,13 +70,13 @@ export function connectionProblems(
       problem(
         'error',
         'certificate_expired',
-        'The certificate of the ERP connection has expired',
+        `The certificate of the ${titled(name)} has expired`,
         action,
         target,
       ),
     );
   else {
-    const title = `The certificate of the ERP connection expires ${daysLeft === 0 ? 'today' : `in ${count(daysLeft, 'day')}`}`;
+    const title = `The certificate of the ${titled(name)} expires ${daysLeft === 0 ? 'today' : `in ${count(daysLeft, 'day')}`}`;
     found.push(
       problem(
         daysLeft <= certificateDays.error ? 'error' : 'warning',
@@ -196,18 +205,22 @@ function findings({
   return found;
 }
 
-/** Syncs that fail with `connectionError` are only counted, as `stopped`: the connection has that problem. */
+/** Syncs that fail with the error of their connection are only counted, as `stopped`: the connection has that problem. */
 export function syncProblems(
   rows: readonly SyncRow[],
   syncs: readonly SyncOverview[],
-  connectionError: string | null,
-): { problems: OverviewProblem[]; stopped: number } {
-  const failed = rows.flatMap(listFailures);
-  const own = failed.filter(({ message }) => message !== connectionError);
-  return {
-    problems: [...failures(own), ...behind(rows), ...syncs.flatMap(findings)],
-    stopped: failed.length - own.length,
-  };
+  connections: readonly ConnectionState[],
+): { problems: OverviewProblem[]; stopped: ReadonlyMap<ConnectionName, number> } {
+  const errors = new Map(connections.map(({ name, view }) => [name, view.lastError]));
+  const stopped = new Map<ConnectionName, number>();
+  const own = rows.flatMap((row) => {
+    const connection = connectionOf(row.record_type);
+    const failed = listFailures(row);
+    const others = failed.filter(({ message }) => message !== errors.get(connection));
+    stopped.set(connection, (stopped.get(connection) ?? 0) + failed.length - others.length);
+    return others;
+  });
+  return { problems: [...failures(own), ...behind(rows), ...syncs.flatMap(findings)], stopped };
 }
 
 export function versionProblems(

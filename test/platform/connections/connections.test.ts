@@ -116,6 +116,9 @@ describe('record types of several connections', () => {
     expect(await sync('sandbox:customer')).toMatchObject({ status: 'failed' });
     expect(await sync('customer')).toMatchObject({ status: 'succeeded' });
     expect(pluck((await good('get', '/connections')).data, 'status')).toEqual(['connected', 'failed']);
+    expect((await good('get', '/overview')).problems).toMatchObject([
+      { kind: 'connection_failed', title: 'The ERP connection sandbox does not work' },
+    ]);
     await good('patch', '/connections/sandbox', await sandbox());
     expect(await sync('sandbox:customer')).toMatchObject({ status: 'succeeded' });
   });
