@@ -22,7 +22,7 @@ const project = (name: string, test: NonNullable<Project['test']>): Project => (
   },
 });
 
-const others = ['access', 'browser', 'green', 'ops', 'profiles', 'scale'];
+const others = ['access', 'browser', 'erp', 'green', 'ops', 'profiles', 'scale'];
 /** Played with each profile, too. */
 const sharedByOps = ['test/ops/chaos.test.ts', 'test/ops/days.test.ts'];
 const filesIn = (folder: string): string => `${folder}/**/*.test.ts`;
@@ -120,6 +120,7 @@ const listProjects = ({ everywhere, env, profiles, choose, replaying }: Parts): 
     }),
     project('simulator', { include: choose('simulator', filesIn('packages/netsuite-simulator/test')) }),
     project('green', { include: choose('green', filesIn('test/green')) }),
+    project('erp', { include: [filesIn('test/erp')] }),
     project('access', { include: choose('access', filesIn('test/access')) }),
     project('ops', { include: [...choose('ops', filesIn('test/ops')), ...sharedByOps] }),
     project('scale', {

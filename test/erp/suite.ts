@@ -1,0 +1,177 @@
+// What every ERP goes through that isn't NetSuite: a connector of its kind, in real runs from a stored connection to published
+// rows, which must equal what the ERP holds.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ConnectorKinds } from '../../src/connectors/kinds.ts';
+import { inTransaction } from '../../src/db/transaction.ts';
+import { createTenantConnector, secretBinding } from '../../src/sync/account/connection.ts';
+import { isFinal } from '../../src/sync/queue/run-state.ts';
+import { claimRun, type RunRow } from '../../src/sync/queue/runs.store.ts';
+import { workOnRun } from '../../src/sync/run/worker.ts';
+import { createRandom } from '../setup/random.ts';
+import { until } from '../setup/until.ts';
+import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
+import { useSync } from '../sync/site.ts';
+import { type Fault, type FaultyProxy, startFaultyProxy } from './faulty-proxy.ts';
+
+/** An ERP with records that have a name. */
+export type ForeignErp = {
+  readonly url: string;
+  readonly kind: string;
+  readonly kinds: ConnectorKinds;
+  readonly recordType: string;
+  /** The column of the warehouse with the name. */
+  readonly column: string;
+  /** As stored, when the service reaches the ERP at `url`. */
+  settings(url: string): object;
+  readonly secrets: object;
+  readonly wrongSecrets: object;
+  /** All in one transaction, and so with one time. Resolves with their ids. */
+  create(names: readonly string[]): Promise<string[]>;
+  /** All in one transaction. */
+  rename(ids: readonly string[], name: string): Promise<unknown>;
+  remove(ids: readonly string[]): Promise<unknown>;
+  /** Names by id, read past the interface that the connector uses. */
+  truth(): Promise<ReadonlyMap<string, string | null>>;
+  stop(): Promise<unknown>;
+};
+
+const pageSize = 10;
+const numbered = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
+
+/** Call it at the top level of a test file. `seed`: of the random edits. */
+export function describeErp(name: string, start: () => Promise<ForeignErp>, seed = 20_261_130): void {
+  const site = useSync({ pageSize });
+  let erp: ForeignErp;
+  let proxy: FaultyProxy;
+  let fixture: SyncFixture;
+
+  const connect = (secrets: object) =>
+    inTransaction(fixture.tenant, (tx) =>
+      tx('erp_connections')
+        .insert({
+          ...{ organization_id: fixture.organizationId, name: 'foreign', kind: erp.kind, account_id: 'one' },
+          settings: JSON.stringify(erp.settings(proxy.url)),
+          secrets: site.ctx.keyring.encrypt(
+            JSON.stringify(secrets),
+            secretBinding(fixture.organizationId, 'foreign', 'erp-secrets'),
+          ),
+        })
+        .onConflict(['organization_id', 'name'])
+        .merge(),
+    );
+  const work = async (): Promise<unknown> => {
+    const lease = await claimRun(site.ctx, 'test', site.ctx.settings.sync.leaseMs);
+    return (
+      lease &&
+      workOnRun(site.ctx, lease, noSignal, (tenant, connection) =>
+        createTenantConnector(tenant, connection, erp.kinds),
+      )
+    );
+  };
+  const drive = (id: string): Promise<RunRow> =>
+    until(async () => {
+      // A run that waits after a fault is due at once.
+      await fixture.changeRun(id, { wake_at: new Date(0) });
+      await work();
+      const row = await fixture.row(id);
+      return isFinal(row.status) ? row : undefined;
+    });
+  const sync = async (mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> =>
+    drive(await fixture.queue(mode));
+  const served = async (): Promise<Map<string, unknown>> =>
+    new Map((await fixture.rows()).map((row) => [String(row['id']), row[erp.column]]));
+  const expectEqual = async (): Promise<void> => expect(await served()).toEqual(await erp.truth());
+  const expectSynced = async (mode?: 'incremental' | 'full'): Promise<RunRow> => {
+    const run = await sync(mode);
+    expect(run).toMatchObject({ status: 'succeeded', error: null });
+    return run;
+  };
+
+  describe(name, () => {
+    beforeAll(async () => {
+      erp = await start();
+      proxy = await startFaultyProxy(erp.url);
+      await erp.create(numbered('Company', 45));
+    });
+    afterAll(async () => {
+      await proxy?.stop();
+      await erp?.stop();
+    });
+    beforeEach(async () => {
+      proxy.faults.length = 0;
+      proxy.onRequest = () => undefined;
+      fixture = await syncFixture(site.ctx, memoryErp(), { recordType: erp.recordType, maxDeleteShare: 1 });
+      await connect(erp.secrets);
+    });
+
+    it('is loaded page by page, its records of one time too, and read no further than it changed', async () => {
+      expect(await expectSynced('full')).toMatchObject({ counts: { rejected: 0 } });
+      await expectEqual();
+      expect(await expectSynced()).toMatchObject({ counts: { inserted: 0, updated: 0, deleted: 0 } });
+    });
+
+    it('is followed through edits of many records at one time, new ones and deletions', async () => {
+      await expectSynced('full');
+      const ids = [...(await erp.truth()).keys()];
+      await erp.rename(ids.slice(0, 25), 'Of one time');
+      const added = await erp.create(numbered('Added', 3));
+      expect(await expectSynced()).toMatchObject({ counts: { inserted: 3, updated: 25 } });
+      await expectEqual();
+      await erp.remove([...added, ...ids.slice(25, 28)]);
+      expect(await expectSynced('full')).toMatchObject({ counts: { deleted: 6 } });
+      await expectEqual();
+    });
+
+    const faults: readonly Fault[] = [500, 503, 429, 401, 'html', 'cut', 'lost'];
+    it.each(faults)('is read completely after a request ended in %s', async (fault) => {
+      const before = proxy.count();
+      // The first page has been read by then.
+      proxy.onRequest = (count) => void (count === before + 6 && proxy.faults.push(fault));
+      await expectSynced('full');
+      expect(proxy.count()).toBeGreaterThan(before + 6);
+      await expectEqual();
+    });
+
+    it('pauses its sync when it refuses the credentials, and says what to do', async () => {
+      await connect(erp.wrongSecrets);
+      expect(await sync('full')).toMatchObject({ status: 'failed', attempt: 1 });
+      expect(await fixture.pausedReason()).toMatchObject({ fix: expect.stringMatching(/\w.*\.$/) });
+    });
+
+    it('is read on by another worker where one died', async () => {
+      const [reached, woken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const before = proxy.count();
+      proxy.onRequest = (count) => (count === before + 6 ? (reached.resolve(), woken.promise) : undefined);
+      const id = await fixture.queue('full');
+      const lost = work();
+      await reached.promise;
+      await fixture.expire(id);
+      expect(await drive(id)).toMatchObject({ status: 'succeeded', attempt: 2 });
+      woken.resolve();
+      await lost;
+      await expectEqual();
+    });
+
+    it('is the same after a thousand random edits', async () => {
+      const random = createRandom(seed);
+      await expectSynced('full');
+      for (let edits = 0, round = 0; edits < 1_000; round += 1) {
+        for (let batch = 0; batch < 10; batch += 1) {
+          const ids = [...(await erp.truth()).keys()];
+          const count = 1 + random.below(19);
+          const chosen = Array.from({ length: count }, () => random.pick(ids));
+          const kind = random.below(10);
+          if (kind < 2) await erp.create(numbered(`Round ${round} ${batch}`, count));
+          else if (kind < 3 && ids.length > 60) await erp.remove([...new Set(chosen)]);
+          else await erp.rename([...new Set(chosen)], `Name ${round} ${batch} ${random.below(1_000)}`);
+          edits += count;
+        }
+        await expectSynced(round % 3 === 2 ? 'full' : 'incremental');
+        if (round % 3 === 2) await expectEqual();
+      }
+      await expectSynced('full');
+      await expectEqual();
+    });
+  });
+}
