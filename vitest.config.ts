@@ -162,7 +162,7 @@ const listProjects = ({ everywhere, env, profiles, choose, replaying }: Parts): 
 
 const args = process.argv.slice(2);
 /** Those whose tests no other project has, and so are found by the name of a file. */
-const plain = ['unit', 'simulator', 'green', 'access', 'ops', 'scale', 'browser'];
+const plain = ['unit', 'simulator', 'green', 'access', 'ops', 'scale', 'browser', 'erp'];
 
 /** Without a project: `unit`, and the project of a file that is named. */
 function chooseProjects(mode: string): Project[] {

@@ -18,7 +18,8 @@ const maxFound = 50;
 
 function mayCall(route: Route, ctx: CallerCtx): boolean {
   try {
-    authorize(route, ctx, { id: ctx.caller.credential.id });
+    // With the path's values by which it would be allowed, if any are.
+    authorize(route, ctx, { id: ctx.caller.credential.id, ...route.orPermission?.for });
     return true;
   } catch (error) {
     if (error instanceof AppError) return false;

@@ -34,7 +34,7 @@ import { sidebarRoutes } from './portal/sidebar.routes.ts';
 import { signInRoutes } from './portal/sign-in.routes.ts';
 import { templateRoutes } from './portal/templates.routes.ts';
 import { visitorRoutes } from './portal/visitors.routes.ts';
-import { queryRoutes } from './queries/queries.routes.ts';
+import { connectionQueryRoutes, queryRoutes } from './queries/queries.routes.ts';
 import { permissionRoutes, roleRoutes } from './roles/roles.routes.ts';
 import { subscriptionRoutes } from './subscriptions/subscriptions.routes.ts';
 import { syncRoutes } from './syncs/syncs.routes.ts';
@@ -167,6 +167,7 @@ const groupRoutes: readonly AnyRoute[] = [
   ...connectionRoutes,
   ...netsuiteRoutes,
   ...queryRoutes,
+  ...connectionQueryRoutes,
   ...syncRoutes,
   ...viewRoutes,
   ...viewLinkRoutes,

@@ -28,7 +28,7 @@ export class OrganizationGone extends Error {
  * Blocks the organization's deletion until the transaction ends. Throws `OrganizationGone` when it was
  * deleted or is being deleted, and 503 while its records are on the former server of a move.
  */
-async function lockLiveOrganization(tx: Knex.Transaction, organizationId: string): Promise<void> {
+export async function lockLiveOrganization(tx: Knex.Transaction, organizationId: string): Promise<void> {
   await tx.raw("select set_config('portal.organization_id', ?, true)", [organizationId]);
   const live = await tx.raw<{ rows: { warehouse: string }[] }>(
     'select warehouse from organizations where id = ? and deleting_since is null for share',

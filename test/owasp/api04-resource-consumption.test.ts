@@ -21,6 +21,7 @@ const makes: Readonly<Record<string, QuotaKind>> = {
   createSubscription: 'subscriptions',
   createApiKey: 'apiKeys',
   createConnection: 'connections',
+  createConnectionQuery: 'queries',
   createWebhook: 'webhooks',
   createApiSchema: 'apiSchemas',
   createApiSchemaVersion: 'apiSchemas',

@@ -17,13 +17,15 @@ import {
   RecordTypeName,
 } from './connections.schemas.ts';
 import * as service from './connections.service.ts';
+import * as deletion from './delete-connection.service.ts';
 import * as metadata from './metadata.service.ts';
+import * as tests from './test-connection.service.ts';
 
 const PurgeQuery = z.strictObject({
   purge: z.string().optional().describe("The organization's slug, to delete the synced records too"),
 });
 /** For the connection of this name the permission of its own group suffices. */
-const orNetsuite = <A extends 'read' | 'update' | 'delete'>(action: A) => ({
+export const orNetsuite = <A extends 'read' | 'update' | 'delete'>(action: A) => ({
   permission: `netsuite:${action}` as const,
   for: { connection: netsuiteName },
 });
@@ -89,7 +91,7 @@ export const connectionRoutes = inGroup('ERP connection', [
     params,
     query: PurgeQuery,
     handler: (ctx, { params: { connection }, query }) =>
-      service.deleteConnection(ctx, connection, query.purge),
+      deletion.deleteConnection(ctx, connection, query.purge),
   }),
   defineRoute('createConnectionCertificate', 'POST /connections/{connection}/certificate', {
     permission: 'connection:update',
@@ -112,7 +114,7 @@ export const connectionRoutes = inGroup('ERP connection', [
       'which a sync is enabled.',
     params,
     response: ConnectionTest,
-    handler: (ctx, { params: { connection } }) => service.testConnection(ctx, connection),
+    handler: (ctx, { params: { connection } }) => tests.testConnection(ctx, connection),
   }),
   defineRoute('getConnectionMetadata', 'GET /connections/{connection}/metadata', {
     permission: 'connection:read',
@@ -187,7 +189,7 @@ export const netsuiteRoutes = inGroup('ERP connection', [
     description:
       'Pauses all syncs; synced records stay available. `?purge=<organization slug>` also deletes the records.',
     query: PurgeQuery,
-    handler: (ctx, { query }) => service.deleteConnection(ctx, netsuiteName, query.purge, false),
+    handler: (ctx, { query }) => deletion.deleteConnection(ctx, netsuiteName, query.purge, false),
   }),
   defineRoute('createErpCertificate', 'POST /netsuite/connection/certificate', {
     permission: 'netsuite:update',
@@ -209,7 +211,7 @@ export const netsuiteRoutes = inGroup('ERP connection', [
       'Signs in, requests the time and reads one row of each table. Each problem names a fix. Not `ok` when a record type cannot be read for ' +
       'which a sync is enabled.',
     response: ConnectionTest,
-    handler: (ctx) => service.testConnection(ctx, netsuiteName),
+    handler: (ctx) => tests.testConnection(ctx, netsuiteName),
   }),
   defineRoute('getErpMetadata', 'GET /netsuite/metadata', {
     permission: 'netsuite:read',

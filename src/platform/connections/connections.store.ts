@@ -1,7 +1,7 @@
 // Rows of ERP connections and their certificates. Only this file writes these tables, except for the columns that say
 // what is known about a connection: those are written by src/sync/account.
 import type { Tx } from '../../db/transaction.ts';
-import { type ConnectionName, isOneOf, netsuiteName, selectConnection } from '../../sync/index.ts';
+import { type ConnectionName, isOneOf, selectConnection } from '../../sync/index.ts';
 
 export type ConnectionKind = 'netsuite';
 export type ConnectionRow = {
@@ -74,22 +74,16 @@ export const lockConnection = async (
     .forUpdate()
     .first<ConnectionRow | undefined>(...connectionColumns);
 
-/**
- * Whether a new connection of this name becomes the first one: record types with bare names belong to no other. Those
- * that were synced through a connection that was deleted belong to the one called `netsuite`.
- */
-export async function isFirstConnection(tx: Tx, organizationId: string, name: string): Promise<boolean> {
-  const others = await connections(tx, organizationId)
-    .where({ is_first: true })
-    .whereNot({ name })
-    .first('name');
-  if (others !== undefined) return false;
-  if (name === netsuiteName || (await findAccountOfRecords(tx, organizationId)) === null) return true;
-  const bare = tx('sync_configs')
-    .where('organization_id', organizationId)
-    .whereRaw("strpos(record_type, ':') = 0");
-  return (await bare.first('id')) === undefined;
-}
+/** Whether any connection has bare names of record types. */
+export const hasFirstConnection = async (tx: Tx, organizationId: string): Promise<boolean> =>
+  (await connections(tx, organizationId).where({ is_first: true }).first('name')) !== undefined;
+
+/** Whether a sync configuration, paused or not, reads a record type of the connection. */
+export const hasSyncs = async (
+  tx: Tx,
+  organizationId: string,
+  connection: ConnectionName,
+): Promise<boolean> => (await syncs(tx, organizationId, connection).first('id')) !== undefined;
 
 export const listCertificates = async (
   tx: Tx,

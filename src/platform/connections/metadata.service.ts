@@ -12,6 +12,7 @@ import {
   findRecordType,
   findSyncConfigIds,
   listHeads,
+  netsuiteName,
   readConnectionRevision,
   readMetadataStatus,
   readRecordTypes,
@@ -20,10 +21,11 @@ import {
 } from '../../sync/index.ts';
 import { listLoadingFields } from '../../warehouse/record-state.ts';
 import { MetadataQuery } from './connections.schemas.ts';
-import { findTypesOf, getConnector } from './connections.service.ts';
+import { findTypesOf } from './connections.service.ts';
 import { explainMissingMetadata } from './missing-metadata.ts';
 import { proposeFields } from './propose-fields.ts';
 import { describeRecordTypes, metadataFailure, metadataTimeoutMs } from './record-types.service.ts';
+import { getConnector } from './test-connection.service.ts';
 
 const countTimeoutMs = 60_000;
 
@@ -182,6 +184,7 @@ export async function refreshErpMetadata(ctx: RequestCtx, name: string) {
   const view = await listErpRecordTypes(ctx, name, MetadataQuery.parse({}));
   await inTransaction(ctx, (tx) =>
     writeAudit(tx, ctx, 'erp-metadata.refresh', ['erp-connection', null], {
+      ...(name !== netsuiteName && { name }),
       recordTypes: view.pagination.total,
     }),
   );

@@ -10,7 +10,7 @@ import {
   readRecordTypes,
   type StoredRecordType,
 } from '../../sync/index.ts';
-import { getConnector } from './connections.service.ts';
+import { getConnector } from './test-connection.service.ts';
 
 export const metadataTimeoutMs = 300_000;
 /** Stored together, so that a request that runs out of time leaves less for the next one. */

@@ -4,7 +4,7 @@ import type { Permission } from '../../core/permissions.ts';
 import { formatAmount } from '../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
+import { listHeldDeletions, netsuiteName, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
 import { countRejections } from '../../warehouse/rejections.ts';
 import { type ConnectionRow, listCertificates, listConnections } from '../connections/connections.store.ts';
 import { signsWithCertificate } from '../connections/netsuite-form.ts';
@@ -73,12 +73,18 @@ async function viewConnection(
   };
 }
 
-/** The first one first. */
-async function readConnections(tx: Tx, ctx: RequestCtx): Promise<ConnectionState[]> {
-  const states: ConnectionState[] = [];
-  for (const row of await listConnections(tx, ctx.organizationId))
-    states.push({ name: row.is_first ? null : row.name, view: await viewConnection(tx, ctx, row) });
-  return states;
+/** Those that the caller may read, and the first of them all, null without permission. */
+async function readConnections(tx: Tx, ctx: RequestCtx) {
+  const { permissions } = ctx.principal;
+  const connections: ConnectionState[] = [];
+  if (!permissions.has('netsuite:read') && !permissions.has('connection:read'))
+    return { connections, connection: null };
+  for (const row of await listConnections(tx, ctx.organizationId)) {
+    if (row.name !== netsuiteName && !permissions.has('connection:read')) continue;
+    connections.push({ name: row.is_first ? null : row.name, view: await viewConnection(tx, ctx, row) });
+  }
+  const first = connections.find(({ name }) => name === null);
+  return { connections, connection: first?.view ?? noConnection };
 }
 
 type FiguresOf = (recordType: string) => TypeFigures;
@@ -214,10 +220,8 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
   const may = (permission: Permission): boolean => ctx.principal.permissions.has(permission);
   const getFigures = may('sync:read') ? await readFigures(ctx) : null;
   return inTransaction(ctx, async (tx) => {
-    const all = may('netsuite:read') || may('connection:read') ? await readConnections(tx, ctx) : null;
-    const shown = all?.filter(({ name }) => name === null || may('connection:read')) ?? [];
-    const connection = all && (shown.find(({ name }) => name === null)?.view ?? noConnection);
-    const syncs = getFigures && (await readSyncs(tx, ctx, getFigures, shown));
+    const { connection, connections } = await readConnections(tx, ctx);
+    const syncs = getFigures && (await readSyncs(tx, ctx, getFigures, connections));
     const versions = may('api-schema:read') ? await readVersions(tx, ctx) : null;
     const keys = may('api-key:read') ? await readKeys(tx, ctx) : null;
     const payments = may('payment:read') ? await readPayments(tx, ctx) : null;
@@ -230,7 +234,9 @@ export async function readOverview(ctx: RequestCtx): Promise<Overview> {
     const portal = may('portal:read') ? await readPortal(tx, ctx, payments !== null) : null;
     const steps = await store.readSteps(tx, ctx.organizationId);
     const parts = [syncs, versions, keys, payments];
-    const ofConnections = shown.flatMap((one) => connectionProblems(one, syncs?.stopped.get(one.name) ?? 0));
+    const ofConnections = connections.flatMap((one) =>
+      connectionProblems(one, syncs?.stopped.get(one.name) ?? 0),
+    );
     return {
       generatedAt: instant(ctx.clock.now()),
       ...summarizeProblems([

@@ -1,6 +1,7 @@
 // Compiles the settings of the portal into a document of the read engine, which is validated, proved, indexed
 // and read as a version of the public interface is. Pure.
 
+import { hash } from 'node:crypto';
 import { type Meaning, meanings } from '../../core/text/portal-terms.ts';
 import {
   type Available,
@@ -17,8 +18,13 @@ type Column = Available[string]['columns'][number];
 
 /** The names of the endpoints: of people by their place in the settings, of records by their record type. */
 export const peopleEndpoint = (index: number): string => `people-${index + 1}`;
-export const recordsEndpoint = (recordType: string): string =>
-  `r-${recordType.toLowerCase().replaceAll(/[^a-z0-9-]/g, '-')}`.slice(0, 63);
+export const recordsEndpoint = (recordType: string): string => {
+  const plain = `r-${recordType.toLowerCase().replaceAll(/[^a-z0-9-]/g, '-')}`;
+  // `a:b_c` and `a-b:c` would be one.
+  return recordType.includes(':')
+    ? `${plain.slice(0, 52)}-${hash('sha256', recordType).slice(0, 10)}`
+    : plain.slice(0, 63);
+};
 export const customersEndpoint = 'customers';
 
 /** The fields that hold an address and a customer's id. */

@@ -1,6 +1,8 @@
 // What keeps portal settings from being used: names that aren't synced, fields whose values can't fit.
+
 import type { Meaning } from '../../core/text/portal-terms.ts';
 import { type Available, parseFilterValue } from '../../public/index.ts';
+import { connectionOf } from '../../sync/index.ts';
 import type { PortalSettings } from './access.schemas.ts';
 import { type SourceType, sourceTypes } from './sources.ts';
 import { unknownRecordTypeDetail } from './targets.ts';
@@ -87,6 +89,20 @@ function duplicates(records: PortalSettings['records']): Detail[] {
   );
 }
 
+/** A customer's id means another customer in another account. */
+function ofOtherConnections({ people, records }: PortalSettings): Detail[] {
+  const entries = [
+    ...people.map(({ recordType }, index) => ({ recordType, path: `people[${index}].recordType` })),
+    ...records.map(({ recordType }, index) => ({ recordType, path: `records[${index}].recordType` })),
+  ];
+  const [first] = entries;
+  return entries.flatMap(({ recordType, path }) =>
+    first === undefined || connectionOf(recordType) === connectionOf(first.recordType)
+      ? []
+      : [{ path, code: 'other_connection', message: 'must come from the connection of the first entry' }],
+  );
+}
+
 const needed = (path: 'people' | 'records', what: string): Detail => ({
   path,
   code: 'needed',
@@ -105,6 +121,7 @@ export function listProblems(settings: PortalSettings, available: Available): De
       ),
     ),
     ...duplicates(records),
+    ...ofOtherConnections(settings),
     ...records.flatMap((entry, index) =>
       checkEntry(entry, `records[${index}]`, available, (types) =>
         Object.entries(entry.fields).flatMap(([meaning, source]) =>

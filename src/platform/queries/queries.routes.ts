@@ -1,16 +1,14 @@
 import { z } from 'zod';
-import type { RequestCtx } from '../../core/ctx.ts';
 import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 import { defineRoute, inGroup } from '../../http/route/define.ts';
-import { namePrefix, netsuiteName } from '../../sync/index.ts';
-import { findTypesOf } from '../connections/connections.service.ts';
+import { netsuiteName } from '../../sync/index.ts';
+import { orNetsuite } from '../connections/connections.routes.ts';
+import { ConnectionParams } from '../connections/connections.schemas.ts';
 import { ErpQuery, ErpQueryInput, NewErpQuery, QueryName } from './queries.schemas.ts';
 import * as service from './queries.service.ts';
 
 const params = z.strictObject({ name: QueryName });
-/** These are queries of the connection called `netsuite`. */
-const toTypeName = async (ctx: RequestCtx, name: string): Promise<string> =>
-  namePrefix(await findTypesOf(ctx, netsuiteName)) + name;
+const ofConnection = ConnectionParams.extend({ name: QueryName });
 const example = {
   label: 'Open balances by customer',
   query:
@@ -30,7 +28,7 @@ export const queryRoutes = inGroup('ERP connection', [
     description: 'By name. `q` searches names and labels.',
     query: NamedPageQuery,
     response: createPageSchema(ErpQuery),
-    handler: (ctx, { query: { q, ...page } }) => service.listErpQueries(ctx, page, q),
+    handler: (ctx, { query: { q, ...page } }) => service.listErpQueries(ctx, netsuiteName, page, q),
   }),
   defineRoute('createErpQuery', 'POST /netsuite/queries', {
     permission: 'netsuite:update',
@@ -42,8 +40,7 @@ export const queryRoutes = inGroup('ERP connection', [
     example: { name: 'open_balances', ...example },
     response: ErpQuery,
     status: 201,
-    handler: async (ctx, { body }) =>
-      service.createErpQuery(ctx, { ...body, name: await toTypeName(ctx, body.name) }),
+    handler: (ctx, { body }) => service.createErpQuery(ctx, netsuiteName, body),
   }),
   defineRoute('getErpQuery', 'GET /netsuite/queries/{name}', {
     permission: 'netsuite:read',
@@ -52,7 +49,7 @@ export const queryRoutes = inGroup('ERP connection', [
     description: 'GET /netsuite/metadata/{recordType} returns the fields of the record type that it defines.',
     params,
     response: ErpQuery,
-    handler: async (ctx, { params: { name } }) => service.getErpQuery(ctx, await toTypeName(ctx, name)),
+    handler: (ctx, { params: { name } }) => service.getErpQuery(ctx, netsuiteName, name),
   }),
   defineRoute('putErpQuery', 'PUT /netsuite/queries/{name}', {
     permission: 'netsuite:update',
@@ -67,8 +64,7 @@ export const queryRoutes = inGroup('ERP connection', [
     body: ErpQueryInput,
     example,
     response: ErpQuery,
-    handler: async (ctx, { params: { name }, body }) =>
-      service.putErpQuery(ctx, await toTypeName(ctx, name), body),
+    handler: (ctx, { params: { name }, body }) => service.putErpQuery(ctx, netsuiteName, name, body),
   }),
   defineRoute('deleteErpQuery', 'DELETE /netsuite/queries/{name}', {
     permission: 'netsuite:update',
@@ -76,6 +72,64 @@ export const queryRoutes = inGroup('ERP connection', [
     summary: 'Delete a query',
     description: 'Rejected while a sync configuration uses it. Synced records stay available.',
     params,
-    handler: async (ctx, { params: { name } }) => service.deleteErpQuery(ctx, await toTypeName(ctx, name)),
+    handler: (ctx, { params: { name } }) => service.deleteErpQuery(ctx, netsuiteName, name),
+  }),
+]);
+
+/** The same for each connection. */
+export const connectionQueryRoutes = inGroup('ERP connection', [
+  defineRoute('listConnectionQueries', 'GET /connections/{connection}/queries', {
+    permission: 'connection:read',
+    orPermission: orNetsuite('read'),
+    summary: 'List queries of a connection that define record types',
+    description: 'By name. `q` searches names and labels.',
+    params: ConnectionParams,
+    query: NamedPageQuery,
+    response: createPageSchema(ErpQuery),
+    handler: (ctx, { params: { connection }, query: { q, ...page } }) =>
+      service.listErpQueries(ctx, connection, page, q),
+  }),
+  defineRoute('createConnectionQuery', 'POST /connections/{connection}/queries', {
+    permission: 'connection:update',
+    orPermission: orNetsuite('update'),
+    readsRecords: true,
+    summary: 'Define a record type by a query of a connection',
+    description: `Its name is that of the query, after the prefix of the connection. ${rules} An ERP without a query language refuses it: 422.`,
+    params: ConnectionParams,
+    body: NewErpQuery,
+    example: { name: 'open_balances', ...example },
+    response: ErpQuery,
+    status: 201,
+    handler: (ctx, { params: { connection }, body }) => service.createErpQuery(ctx, connection, body),
+  }),
+  defineRoute('getConnectionQuery', 'GET /connections/{connection}/queries/{name}', {
+    permission: 'connection:read',
+    orPermission: orNetsuite('read'),
+    summary: 'Retrieve a query of a connection',
+    description: 'The metadata of the connection has the record type that it defines.',
+    params: ofConnection,
+    response: ErpQuery,
+    handler: (ctx, { params: { connection, name } }) => service.getErpQuery(ctx, connection, name),
+  }),
+  defineRoute('putConnectionQuery', 'PUT /connections/{connection}/queries/{name}', {
+    permission: 'connection:update',
+    orPermission: orNetsuite('update'),
+    readsRecords: true,
+    summary: 'Replace a query of a connection',
+    description: 'As `PUT /netsuite/queries/{name}`.',
+    params: ofConnection,
+    body: ErpQueryInput,
+    example,
+    response: ErpQuery,
+    handler: (ctx, { params: { connection, name }, body }) =>
+      service.putErpQuery(ctx, connection, name, body),
+  }),
+  defineRoute('deleteConnectionQuery', 'DELETE /connections/{connection}/queries/{name}', {
+    permission: 'connection:update',
+    orPermission: orNetsuite('update'),
+    summary: 'Delete a query of a connection',
+    description: 'Rejected while a sync configuration uses it. Synced records stay available.',
+    params: ofConnection,
+    handler: (ctx, { params: { connection, name } }) => service.deleteErpQuery(ctx, connection, name),
   }),
 ]);

@@ -6,17 +6,20 @@ import { type ErrorDetail, invalid } from '../../core/errors.ts';
 import { violatesConstraint } from '../../db/pg-errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant } from '../../http/fields.ts';
+import type { PageQuery } from '../../http/page.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
 import {
   connectionOf,
   findDescription,
+  namePrefix,
   readMetadataStatus,
   requireFullRun,
   writeDescriptions,
 } from '../../sync/index.ts';
-import { getConnector } from '../connections/connections.service.ts';
+import { findTypesOf } from '../connections/connections.service.ts';
 import { explainMissingMetadata } from '../connections/missing-metadata.ts';
 import { metadataFailure, metadataTimeoutMs } from '../connections/record-types.service.ts';
+import { getConnector } from '../connections/test-connection.service.ts';
 import { assertQuota } from '../quotas.ts';
 import { getterOf, listerOf } from '../rows.ts';
 import type { ErpQueryInput, NewErpQuery } from './queries.schemas.ts';
@@ -34,7 +37,8 @@ const view = ({
   created_at,
   updated_at,
 }: store.QueryRow) => ({
-  ...{ name, label, query, keyColumn, modifiedColumn },
+  // Without the name of its connection.
+  ...{ name: name.slice(name.indexOf(':') + 1), label, query, keyColumn, modifiedColumn },
   createdAt: instant(created_at),
   updatedAt: instant(updated_at),
 });
@@ -51,11 +55,26 @@ const taken = () =>
 
 const getRow = getterOf(store.findQuery, 'Query');
 
-export const listErpQueries = listerOf(store.listQueries, view);
+/** Those of the connection of this name. Throws 404 when there is none, as all of these do. */
+export async function listErpQueries(
+  ctx: RequestCtx,
+  connection: string,
+  page: PageQuery,
+  q: string | undefined,
+) {
+  const types = await findTypesOf(ctx, connection);
+  return listerOf(store.listQueries, view)(ctx, page, { types, q });
+}
+
+/** The record type that a query of this connection defines. */
+const toTypeName = async (ctx: RequestCtx, connection: string, name: string): Promise<string> =>
+  namePrefix(await findTypesOf(ctx, connection)) + name;
 
 /** Throws 404 for an unknown query. */
-export const getErpQuery = (ctx: RequestCtx, name: string) =>
-  inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, name)));
+export async function getErpQuery(ctx: RequestCtx, connection: string, query: string) {
+  const name = await toTypeName(ctx, connection, query);
+  return inTransaction(ctx, async (tx) => view(await getRow(tx, ctx, name)));
+}
 
 const paths = new Map<string, keyof typeof querySourceRefusals>([
   [querySourceRefusals.query, 'query'],
@@ -83,7 +102,7 @@ async function describe(ctx: RequestCtx, source: QuerySource, last: RecordTypeMe
 }
 
 async function assertNameIsFree(tx: Tx, ctx: RequestCtx, name: string): Promise<void> {
-  if (reservedNames.has(name.toLowerCase()))
+  if (reservedNames.has(name.slice(name.indexOf(':') + 1).toLowerCase()))
     throw refusal(
       'The name is reserved',
       'name',
@@ -97,10 +116,15 @@ const missingMetadata = (reason: Omit<ErrorDetail, 'path'>) =>
   invalid("The ERP's record types are not known yet", [{ path: '', ...reason }]);
 
 /** Throws 422 for a taken or reserved name, a full quota, or as `describe` does, which may throw 503. */
-export async function createErpQuery(ctx: RequestCtx, { name, ...input }: NewErpQuery) {
-  const connection = connectionOf(name);
-  if ((await readMetadataStatus(ctx, connection)) === undefined)
-    throw missingMetadata(await explainMissingMetadata(ctx, connection));
+export async function createErpQuery(
+  ctx: RequestCtx,
+  connection: string,
+  { name: query, ...input }: NewErpQuery,
+) {
+  const types = await findTypesOf(ctx, connection);
+  if ((await readMetadataStatus(ctx, types)) === undefined)
+    throw missingMetadata(await explainMissingMetadata(ctx, types));
+  const name = namePrefix(types) + query;
   await inTransaction(ctx, (tx) => assertNameIsFree(tx, ctx, name));
   const description = await describe(ctx, { name, ...input }, null);
   return inTransaction(ctx, async (tx) => {
@@ -146,8 +170,9 @@ const isSameQuery = (one: ErpQueryInput, other: ErpQueryInput): boolean =>
   one.modifiedColumn === other.modifiedColumn;
 
 /** Throws 404 for an unknown query, and 422 as `assertMayChange` and `describe`, which may throw 503. */
-export async function putErpQuery(ctx: RequestCtx, name: string, input: ErpQueryInput) {
-  const stored = await getErpQuery(ctx, name);
+export async function putErpQuery(ctx: RequestCtx, connection: string, query: string, input: ErpQueryInput) {
+  const name = await toTypeName(ctx, connection, query);
+  const stored = await getErpQuery(ctx, connection, query);
   const last = isSameQuery(stored, input) ? ((await findDescription(ctx, name)) ?? null) : null;
   const description = await describe(ctx, { name, ...input }, last);
   return inTransaction(ctx, async (tx) => {
@@ -164,8 +189,9 @@ export async function putErpQuery(ctx: RequestCtx, name: string, input: ErpQuery
 }
 
 /** Throws 404 for an unknown query, 422 `in_use` while a sync configuration reads it. */
-export const deleteErpQuery = (ctx: RequestCtx, name: string): Promise<void> =>
-  inTransaction(ctx, async (tx) => {
+export async function deleteErpQuery(ctx: RequestCtx, connection: string, query: string): Promise<void> {
+  const name = await toTypeName(ctx, connection, query);
+  await inTransaction(ctx, async (tx) => {
     await getRow(tx, ctx, name);
     const config = await store.lockConfig(tx, ctx.organizationId, name);
     if (config !== undefined)
@@ -179,3 +205,4 @@ export const deleteErpQuery = (ctx: RequestCtx, name: string): Promise<void> =>
     await writeDescriptions(tx, ctx.organizationId, [], [name]);
     await writeAudit(tx, ctx, 'erp-query.delete', ['erp-query', null], { name });
   });
+}

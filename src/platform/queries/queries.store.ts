@@ -3,6 +3,7 @@ import { containsSql } from '../../core/text/folded-text.ts';
 import { readPage } from '../../db/page.ts';
 import type { Tx } from '../../db/transaction.ts';
 import type { PageQuery } from '../../http/page.ts';
+import { type ConnectionName, isOneOf } from '../../sync/index.ts';
 import type { ErpQueryInput } from './queries.schemas.ts';
 
 export type QueryRow = {
@@ -24,10 +25,16 @@ const columns = [
   'updated_at',
 ] as const satisfies readonly (keyof QueryRow)[];
 
-/** By name; `q` is searched in names and labels, ignoring case. */
-export function listQueries(tx: Tx, organizationId: string, page: PageQuery, q: string | undefined) {
+/** Of a connection, by name; `q` is searched in names and labels, ignoring case. */
+export function listQueries(
+  tx: Tx,
+  organizationId: string,
+  page: PageQuery,
+  { types, q }: { readonly types: ConnectionName; readonly q: string | undefined },
+) {
   const query = tx('erp_queries')
     .where('organization_id', organizationId)
+    .whereRaw(...isOneOf('name', types))
     .orderBy('name')
     .select(...columns);
   if (q !== undefined) query.whereRaw(containsSql('name', 'label'), [q]);

@@ -14,13 +14,13 @@ import {
   listSyncableNames,
   withFilter,
 } from '../../sync/index.ts';
-import { getConnector } from '../connections/connections.service.ts';
 import { explainMissingMetadata } from '../connections/missing-metadata.ts';
 import {
   describeRecordTypes,
   metadataFailure,
   metadataTimeoutMs,
 } from '../connections/record-types.service.ts';
+import { getConnector } from '../connections/test-connection.service.ts';
 import { quotaExceeded, readQuotaLeft } from '../quotas.ts';
 import type { BulkSyncConfigs, BulkSyncConfigsResult } from './bulk.schemas.ts';
 import { assertFilter, assertSchedule, explainUnsyncable } from './config-checks.ts';

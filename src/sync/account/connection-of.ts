@@ -31,7 +31,7 @@ export function isOneOf(
 ): [sql: string, values: (string | string[])[]] {
   if (of === null) return [`strpos(${column}, ':') = 0`, []];
   return typeof of === 'string'
-    ? [`split_part(${column}, ':', 1) = ?`, [of]]
+    ? [`starts_with(${column}, ?)`, [namePrefix(of)]]
     : [`${column} = any(?::text[])`, [[...of]]];
 }
 

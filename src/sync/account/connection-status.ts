@@ -94,9 +94,12 @@ async function announceFailure(
 ): Promise<void> {
   const before = await currentConnection(tx, organizationId, revision)
     .forUpdate()
-    .first<{ status: string } | undefined>('status');
+    .first<{ name: string; status: string } | undefined>('name', 'status');
   if (before === undefined || before.status === 'failed') return;
-  await announce(tx, organizationId, 'connection.failed', { error, unreadableRecordTypes: unreadable });
+  await announce(tx, organizationId, 'connection.failed', {
+    connection: before.name,
+    ...{ error, unreadableRecordTypes: unreadable },
+  });
 }
 
 /** Stores that the ERP accepted the credentials, which doesn't disprove a failed test of record types. */

@@ -13,12 +13,18 @@ const thresholdDays = [60, 30, 14] as const;
 const certificateExpiring = 'connection.certificate_expiring';
 const checkEveryMs = 3_600_000;
 
-type Certificate = { fingerprint: string; not_after: Date; days_left: number };
+type Certificate = {
+  connection: string;
+  is_first: boolean;
+  fingerprint: string;
+  not_after: Date;
+  days_left: number;
+};
 
 /** Of all connections. */
 async function listSigningCertificates(tx: Tx, organizationId: string): Promise<Certificate[]> {
   const { rows } = await tx.raw<{ rows: Certificate[] }>(
-    `select encode(sha256(convert_to(c.certificate_pem, 'UTF8')), 'hex') as fingerprint, c.not_after,
+    `select c.connection, e.is_first, encode(sha256(convert_to(c.certificate_pem, 'UTF8')), 'hex') as fingerprint, c.not_after,
        (extract(epoch from c.not_after - clock_timestamp()) / 86400)::float8 as days_left
      from erp_certificates c join erp_connections e on e.organization_id = c.organization_id and e.name = c.connection
      where c.organization_id = ? and c.active and e.settings #>> '{authentication,method}' = 'oauth2' order by e.name`,
@@ -34,7 +40,13 @@ const warnOf = (ctx: TenantCtx, certificate: Certificate): Promise<void> =>
     const listeners = await lockListeners(tx, ctx.organizationId, certificateExpiring);
     // Without anyone to tell, the threshold stays open: who is added later still gets the warning.
     if (recipients.length + listeners.length === 0) return;
-    const { fingerprint, not_after: notAfter, days_left: daysLeft } = certificate;
+    const {
+      connection,
+      is_first: isFirst,
+      fingerprint,
+      not_after: notAfter,
+      days_left: daysLeft,
+    } = certificate;
     const reached = thresholdDays.filter((days) => daysLeft <= days);
     const own = { organization_id: ctx.organizationId, fingerprint };
     if (reached.length === 0) return;
@@ -45,13 +57,19 @@ const warnOf = (ctx: TenantCtx, certificate: Certificate): Promise<void> =>
       .returning<{ days: number }[]>('days');
     if (!added.some(({ days }) => days === reached.at(-1))) return;
     await announce(tx, ctx.organizationId, certificateExpiring, {
+      connection,
       notAfter: notAfter.toISOString(),
       daysLeft: Math.floor(daysLeft),
     });
     const organization = await tx('organizations')
       .where('id', ctx.organizationId)
       .first<{ name: string }>('name');
-    const content = certificateMail(organization.name, notAfter, daysLeft, ctx.settings.publicUrl);
+    const content = certificateMail(
+      isFirst ? organization.name : `${organization.name} (${connection})`,
+      notAfter,
+      daysLeft,
+      ctx.settings.publicUrl,
+    );
     await enqueueAlertMails(tx, ctx, 'certificate-alert', recipients, content);
   });
 

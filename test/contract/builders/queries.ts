@@ -25,6 +25,12 @@ async function ofQuery(fixture: Fixture) {
   return { params: { name } };
 }
 
+const own = { connection: 'netsuite' };
+const ofConnection = async (fixture: Fixture) => {
+  const { params } = await ofQuery(fixture);
+  return { params: { ...params, ...own } };
+};
+
 export const queryBuilders: BuilderGroup = {
   setUp: known,
   builders: {
@@ -42,5 +48,18 @@ export const queryBuilders: BuilderGroup = {
       inputs: 8,
     },
     deleteErpQuery: { build: ofQuery },
+    listConnectionQueries: { build: () => ({ params: own }) },
+    createConnectionQuery: {
+      build: (fixture) => ({ params: own, body: { ...input, name: newName(fixture) } }),
+      fields: (fixture) => ({ ...meaningful, 'body.name': fc.integer().map(() => newName(fixture)) }),
+      inputs: 2,
+    },
+    getConnectionQuery: { build: ofConnection },
+    putConnectionQuery: {
+      build: async (fixture) => ({ ...(await ofConnection(fixture)), body: input }),
+      fields: meaningful,
+      inputs: 2,
+    },
+    deleteConnectionQuery: { build: ofConnection },
   },
 };

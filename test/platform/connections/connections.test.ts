@@ -156,6 +156,28 @@ describe('a connection', () => {
     expect((await all('get', '/netsuite/connection')).status).toBe(200);
   });
 
+  it('has queries of its own, whose record types begin with its name', async () => {
+    const query = { label: 'Items', query: 'SELECT id, itemid FROM item', keyColumn: 'id' };
+    for (const connection of ['netsuite', 'sandbox'])
+      expect(
+        await good('post', `/connections/${connection}/queries`, { name: 'stock', ...query }),
+      ).toMatchObject({ name: 'stock' });
+    for (const path of ['/netsuite/queries', '/connections/sandbox/queries'])
+      expect(pluck((await good('get', path)).data, 'name')).toEqual(['stock']);
+    expect((await good('get', '/connections/sandbox/metadata/sandbox:stock')).fields).toHaveLength(2);
+    await good('delete', '/connections/sandbox/queries/stock');
+    expect(pluck((await good('get', '/netsuite/queries')).data, 'name')).toEqual(['stock']);
+  });
+
+  it('concerns no record type of another one that has its name', async () => {
+    await good('post', '/connections', { name: 'customer', ...(await sandbox()) });
+    await good('post', '/connections/customer/metadata/refresh');
+    await good('delete', '/connections/customer');
+    expect((await good('get', '/netsuite/metadata/customer')).syncConfigId).not.toBeNull();
+    const { paused } = (await good('get', '/overview')).syncs.counts;
+    expect(paused).toBe(0);
+  });
+
   it('is deleted with its records once no published version shows them, and the others keep theirs', async () => {
     const remove = (query = '') => org.api('delete', `/connections/sandbox${query}`);
     const purge = `?purge=${org.slug}`;
@@ -163,6 +185,14 @@ describe('a connection', () => {
     expect(await refusal(remove())).toEqual([422, 'records_stored']);
     expect(await refusal(remove(purge))).toEqual([422, 'in_use']);
     await org.sql((tx) => tx('api_schemas').update({ status: 'retired' }));
+    const { id } = (await good('get', '/sync-configs?pageSize=100')).data.find(
+      ({ recordType }: { recordType: string }) => recordType === 'sandbox:customer',
+    );
+    await scheduler.stop();
+    const run = await good('post', `/sync-configs/${id}/trigger`, {});
+    expect(await refusal(remove(purge))).toEqual([422, 'run_open']);
+    await good('post', `/sync-runs/${run.id}/cancel`);
+    scheduler = startScheduler(org.ctx);
     expect((await remove(purge)).status).toBe(204);
     const { rows } = await org.ctx.db.data.query<{ type: string }>(
       `select record_type as type from wh_${org.id.replaceAll('-', '')}.record_state`,
@@ -178,5 +208,36 @@ describe('a connection', () => {
       status: 'failed',
       error: { code: 'NO_CONNECTION' },
     });
+  });
+});
+
+describe('what is left of a connection that was deleted', () => {
+  it('keeps its name from being used, until it is purged, and is never purged for another one', async () => {
+    const company = await org.another();
+    const { api } = company;
+    const purge = `?purge=${company.slug}`;
+    expect((await api('post', '/connections', { name: 'prod', ...(await sandbox()) })).status).toBe(201);
+    const { recordTypePrefix } = (await api('get', '/connections/prod')).body;
+    expect(recordTypePrefix).toBe('');
+    const store = (type: string) =>
+      org.ctx.db.data.query(
+        `insert into wh_${company.id.replaceAll('-', '')}.record_state (record_type, id_type, row_count) values ($1, 'integer', 7)`,
+        [type],
+      );
+    await store('customer');
+    for (const path of ['/netsuite/connection', '/connections/netsuite'])
+      expect((await api('delete', `${path}${purge}`)).status).toBe(404);
+    await store('old:customer');
+    expect(await refusal(api('post', '/connections', { name: 'old', ...(await sandbox()) }))).toEqual([
+      422,
+      'records_of_another_account',
+    ]);
+    expect((await api('delete', `/connections/old${purge}`)).status).toBe(204);
+    const left = await api('post', '/connections', { name: 'old', ...(await sandbox()) });
+    expect([left.status, left.body.recordTypePrefix]).toEqual([201, 'old:']);
+    const { rows } = await org.ctx.db.data.query<{ type: string }>(
+      `select record_type as type from wh_${company.id.replaceAll('-', '')}.record_state`,
+    );
+    expect(rows).toEqual([{ type: 'customer' }]);
   });
 });

@@ -6,7 +6,7 @@ import type { Tx } from '../../../db/transaction.ts';
 import type { RefundState } from '../../../gateways/payments/provider.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
 import type { PageQuery } from '../../../http/page.ts';
-import { type ConnectionName, connectionOf, selectConnection } from '../../../sync/index.ts';
+import { type ConnectionName, connectionOf, netsuiteName, selectConnection } from '../../../sync/index.ts';
 import { findPayConfig } from './config.store.ts';
 import { type ErpState, filterByErpStatus } from './erp-states.store.ts';
 import type { PaymentStatus } from './payment-state.ts';
@@ -127,6 +127,10 @@ const payments = (tx: Tx, organizationId: string) =>
 export const findPayConnection = async (tx: Tx, organizationId: string): Promise<ConnectionName> =>
   connectionOf((await findPayConfig(tx, organizationId))?.invoices.recordType ?? '');
 
+/** A connection called `netsuite` whose record types have no bare names. */
+const hasNetsuite = async (tx: Tx, organizationId: string): Promise<boolean> =>
+  (await selectConnection(tx, organizationId, netsuiteName).first('name')) !== undefined;
+
 /** The ERP account of its connection that is, or was last, connected; null when there never was one. */
 export async function findErpAccount(tx: Tx, organizationId: string): Promise<string | null> {
   const connection = await findPayConnection(tx, organizationId);
@@ -136,7 +140,9 @@ export async function findErpAccount(tx: Tx, organizationId: string): Promise<st
   const last = tx('organizations')
     .where({ id: organizationId })
     .first<{ account_id: string | null } | undefined>({ account_id: 'erp_account_id' });
-  const account = (connected ?? (connection === null ? await last : undefined))?.account_id ?? null;
+  const account =
+    (connected ?? (connection === null && !(await hasNetsuite(tx, organizationId)) ? await last : undefined))
+      ?.account_id ?? null;
   return account === null ? null : accountRealm(account);
 }
 
