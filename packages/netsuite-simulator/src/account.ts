@@ -8,7 +8,8 @@ import { type AuditTrailEntry, createAuditTrail } from './audit-trail.ts';
 import { loadBusinessTime } from './business-time.ts';
 import { systemClock } from './clock.ts';
 import { type ControlParts, createControl } from './control/control.ts';
-import { type ControlAccess, type ControlServer, startControlServer } from './control/control-server.ts';
+import { startControlServer } from './control/control-server.ts';
+import type { ControlAccess, ControlServer } from './control/guarded-server.ts';
 import { createMisbehaviour, type Misbehaviour } from './control/misbehaviour.ts';
 import {
   type AccountDatabase,

@@ -1,21 +1,18 @@
 // The requests of the control interface: method, path, and what they do. Answers are JSON with status 200
 // unless said otherwise.
-import { type Request, type Response, Router } from 'express';
+import type { Request, Router } from 'express';
 import { z } from 'zod';
 import { ClockBody } from './clock.ts';
 import { type Control, parseLimit } from './control.ts';
-import { ControlError } from './control-error.ts';
 import { FaultsBody } from './faults.ts';
 import { changeField, createField, FieldChange, NewField, removeField } from './fields.ts';
+import { createControlRouter, type Method, type Route } from './guarded-server.ts';
 import { HiddenBody } from './hidden.ts';
 import { LoadBody } from './load.ts';
 import { parseBody, parseId, parseValue } from './parse.ts';
 import { NewRecord } from './records/create-record.ts';
 import { RecordEdit } from './records/edit-record.ts';
 import { RoleBody } from './role.ts';
-
-type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
-type Route = { method: Method; path: string; status?: number; handle: (request: Request) => unknown };
 
 const Nothing = z.strictObject({});
 const ListQuery = z.strictObject({ after: z.string().optional(), limit: z.string().optional() });
@@ -133,20 +130,5 @@ const fieldRoutes = ({ fieldParts }: Control): Route[] => [
 ];
 
 /** The routes throw ControlError, 405 for another method of a known path included. */
-export function controlRoutes(control: Control): Router {
-  const router = Router({ caseSensitive: true });
-  const routes = [...stateRoutes(control), ...recordRoutes(control), ...fieldRoutes(control)];
-  for (const { method, path, status = 200, handle } of routes) {
-    router[method](path, async (request: Request, response: Response) => {
-      response.status(status).json(await handle(request));
-    });
-  }
-  for (const path of new Set(routes.map((route) => route.path))) {
-    const allowed = routes.filter((route) => route.path === path).map(({ method }) => method.toUpperCase());
-    router.all(path, (request, response) => {
-      response.set('allow', allowed.join(', '));
-      throw new ControlError(405, `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`);
-    });
-  }
-  return router;
-}
+export const controlRoutes = (control: Control): Router =>
+  createControlRouter([...stateRoutes(control), ...recordRoutes(control), ...fieldRoutes(control)]);
