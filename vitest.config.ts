@@ -118,7 +118,9 @@ const listProjects = ({ everywhere, env, profiles, choose, replaying }: Parts): 
       include: [filesIn('test'), filesIn('packages/client/test')],
       exclude: others.map((folder) => filesIn(`test/${folder}`)),
     }),
-    project('simulator', { include: choose('simulator', filesIn('packages/netsuite-simulator/test')) }),
+    project('simulator', {
+      include: choose('simulator', filesIn('packages/{netsuite,odata}-simulator/test')),
+    }),
     project('green', { include: choose('green', filesIn('test/green')) }),
     project('erp', { include: [filesIn('test/erp')] }),
     project('access', { include: choose('access', filesIn('test/access')) }),

@@ -75,12 +75,20 @@ it('npm run sbom prints what production installs, in the CycloneDX format', asyn
     'koa',
     'portal-demo',
     'netsuite-simulator',
+    'odata-simulator',
   ])
     expect(names).not.toContain(name);
 });
 
 it('versions are exact', async () => {
-  const workspaces = ['demo', 'packages/client', 'packages/netsuite-simulator', 'web/console', 'web/portal'];
+  const workspaces = [
+    'demo',
+    'packages/client',
+    'packages/netsuite-simulator',
+    'packages/odata-simulator',
+    'web/console',
+    'web/portal',
+  ];
   for (const file of ['package.json', ...workspaces.map((folder) => `${folder}/package.json`)]) {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(await readFile(file, 'utf8'));
     const all = Object.entries<string>({ ...dependencies, ...devDependencies, ...optionalDependencies });
