@@ -59,8 +59,12 @@ export function toUtc(time: string): string {
   return new Date(`${minute}${second}${zone}`).toISOString().slice(0, 19) + `${fraction}Z`;
 }
 
-const isValid = (profile: Profile, type: string, text: string): boolean =>
-  profile.enums[type]?.includes(text) ?? TYPES[type]?.[1].test(text) ?? false;
+/** Also whether a day or time exists. */
+export function isValid({ enums }: Profile, type: string, text: string): boolean {
+  const [form, pattern] = TYPES[type] ?? [];
+  const isReal = (form !== 'date' && form !== 'time') || !Number.isNaN(Date.parse(text.replace(/\.\d+/, '')));
+  return enums[type]?.includes(text) ?? (isReal && pattern?.test(text) === true);
+}
 
 /**
  * A JSON value as the value of a property; undefined if it is none. Numbers may be texts, and have to be where JavaScript

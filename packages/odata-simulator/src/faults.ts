@@ -28,7 +28,7 @@ const Fault = z.strictObject({
   refuseOrderBy: z.literal(true).optional(),
   metadata: z
     .union(
-      [z.literal(BAD_METADATA), z.strictObject({ megabytes: z.int().min(1).max(500) })],
+      [z.literal(BAD_METADATA), z.strictObject({ megabytes: z.int().min(1).max(250) })],
       `must be one of ${BAD_METADATA.join(', ')} or {"megabytes"}`,
     )
     .optional(),
@@ -61,12 +61,11 @@ export const FaultsBody = z
 /** Has exactly one effect besides `on`, `times` and `retryAfter`. */
 export type Fault = z.input<typeof FaultsBody>[number];
 
-type Met<E extends Effect> = { value: NonNullable<FaultFields[E]>; retryAfter: FaultFields['retryAfter'] };
 export type Faults = {
   put(faults: readonly Fault[]): void;
   list(): { fault: Fault; hits: number }[];
-  /** What the faults with this effect say that meet the answer; counts that they do, and notes the effect. */
-  meet<E extends Effect>(effect: E, subject: Subject, met: string[]): Met<E>[];
+  /** The first fault with one of the effects that meets the answer; counts that it does, and notes its effect in `met`. */
+  meet(subject: Subject, met: string[], ...effects: Effect[]): FaultFields | undefined;
 };
 
 export function createFaults(): Faults {
@@ -76,22 +75,18 @@ export function createFaults(): Faults {
       entries = faults.map((fault) => ({ fault, hits: 0 }));
     },
     list: () => entries.map((entry) => ({ ...entry })),
-    meet(effect, { kind, table }, met) {
-      const found = entries.filter(
+    meet({ kind, table }, met, ...effects) {
+      const entry = entries.find(
         ({ fault, hits }) =>
-          fault[effect] !== undefined &&
+          effects.some((effect) => fault[effect] !== undefined) &&
           hits < (fault.times ?? Infinity) &&
           (fault.on.table === undefined || fault.on.table === table) &&
           (fault.on.kind === undefined || fault.on.kind === kind),
       );
-      for (const entry of found) {
-        entry.hits += 1;
-        met.push(effect);
-      }
-      return found.map(({ fault }) => ({
-        value: fault[effect] as NonNullable<FaultFields[typeof effect]>,
-        retryAfter: fault.retryAfter,
-      }));
+      if (!entry) return undefined;
+      entry.hits += 1;
+      met.push(...effects.filter((effect) => entry.fault[effect] !== undefined));
+      return entry.fault;
     },
   };
 }
@@ -104,19 +99,20 @@ export function distortPage(
   previous: Page | undefined,
   met: string[],
 ): Page {
-  if (previous && faults.meet('repeatPage', subject, met).length > 0) return previous;
+  const meet = (effect: Effect): FaultFields | undefined => faults.meet(subject, met, effect);
+  if (previous && meet('repeatPage')) return previous;
   const lie = { ...page };
-  for (const { value } of faults.meet('dropRows', subject, met))
-    lie.entries = lie.entries.filter((_entry, i) => (i + 1) % value.every !== 0);
-  if (lie.entries.length > 0 && faults.meet('duplicateRow', subject, met).length > 0)
+  const every = meet('dropRows')?.dropRows?.every;
+  if (every !== undefined) lie.entries = lie.entries.filter((_entry, i) => (i + 1) % every !== 0);
+  if (lie.entries.length > 0 && meet('duplicateRow'))
     lie.entries = lie.entries.slice(0, 1).concat(lie.entries);
-  if (lie.count !== undefined)
-    for (const { value } of faults.meet('countOffset', subject, met)) lie.count = (lie.count ?? 0) + value;
-  for (const { value } of faults.meet('nextLink', subject, met)) lie.next = value;
-  if (page.resume && lie.next === undefined && faults.meet('endless', subject, met).length > 0) {
-    lie.next = page.resume(met.length + faults.list().reduce((hits, entry) => hits + entry.hits, 0));
+  if (lie.count !== undefined) lie.count += meet('countOffset')?.countOffset ?? 0;
+  const link = meet('nextLink')?.nextLink;
+  if (link !== undefined) lie.next = link;
+  if (page.resume && lie.next === undefined && meet('endless')) {
+    lie.next = page.resume(faults.list().reduce((hits, entry) => hits + entry.hits, 0));
     delete lie.delta;
   }
-  if (lie.next !== undefined && faults.meet('hasMore', subject, met).length > 0) delete lie.next;
+  if (lie.next !== undefined && meet('hasMore')) delete lie.next;
   return lie;
 }

@@ -5,6 +5,7 @@ import {
   compare,
   type Form,
   findForm,
+  isValid,
   PLAIN_FORMS,
   toComparable,
   type Value,
@@ -82,8 +83,8 @@ export function toLiteralValue(profile: Profile, { type }: Property, { form, tex
     throw badRequest(
       `Incompatible types: ${type} can't be compared with the literal '${text}' of form ${form}.`,
     );
-  if (profile.enums[type]?.includes(text) === false)
-    throw badRequest(`The string '${text}' is not a valid enumeration type constant of ${type}.`);
+  if (form !== 'number' && !isValid(profile, type, text))
+    throw badRequest(`'${text}' is no value of ${type}.`);
   return toComparable(profile, type, form === 'boolean' ? text === 'true' : text);
 }
 

@@ -35,6 +35,9 @@ export type ServiceParts = {
 type Answer = { status: number; type: string; body: string; headers?: Record<string, string | string[]> };
 type Call = { request: IncomingMessage; url: URL; path: string; subject: Subject; met: string[] };
 
+const MAX_REQUESTS = 100_000;
+const MAX_REPEATABLE_LISTS = 1_000;
+
 const toPreferences = (request: IncomingMessage): Map<string, string> =>
   new Map(
     String(request.headers.prefer ?? '')
@@ -107,7 +110,7 @@ function answerList(parts: ServiceParts, call: Call, { table, query, within }: R
   const { faults, pages, store } = parts;
   const { subject, met, request, url } = call;
   const { set } = table;
-  if (query.isOrderedByKey && faults.meet('refuseOrderBy', subject, met).length > 0)
+  if (query.isOrderedByKey && faults.meet(subject, met, 'refuseOrderBy'))
     throw badRequest(`Ordering by the key of ${set.name} is not supported.`);
   const preferences = toPreferences(request);
   const preferred = Number(preferences.get('maxpagesize') ?? Infinity);
@@ -122,6 +125,7 @@ function answerList(parts: ServiceParts, call: Call, { table, query, within }: R
       : readDelta(source, query, url.pathname);
   const listName = JSON.stringify([url.pathname, query.select, query.expand]);
   const previous = pages.get(listName);
+  if (pages.size === MAX_REPEATABLE_LISTS) pages.clear();
   pages.set(listName, { path: url.search, page });
   const shown = distortPage(
     faults,
@@ -152,8 +156,8 @@ function answerRead(parts: ServiceParts, call: Call): Answer {
   const read = prepareRead(parts, call, resource);
   const format = toFormat(parts, call);
   if (resource.isCount) {
-    const offsets = faults.meet('countOffset', call.subject, call.met);
-    const count = offsets.reduce((sum, { value }) => sum + value, countRows(read, read.query, read.within));
+    const offset = faults.meet(call.subject, call.met, 'countOffset')?.countOffset ?? 0;
+    const count = countRows(read, read.query, read.within) + offset;
     return { status: 200, type: 'text/plain; charset=utf-8', body: String(count) };
   }
   if (!read.row || read.within) return answerList(parts, call, read);
@@ -167,11 +171,11 @@ function answerService(parts: ServiceParts, call: Call): Answer {
   if (call.request.method !== 'GET') throw unsupported('The simulated service is read with GET only.');
   const headers = { 'odata-version': '4.0' };
   if (call.subject.kind === 'metadata') {
-    const [bad] = faults.meet('metadata', call.subject, call.met);
+    const bad = faults.meet(call.subject, call.met, 'metadata');
     return {
       status: 200,
       type: 'application/xml; charset=utf-8',
-      body: writeMetadata(profile, bad?.value),
+      body: writeMetadata(profile, bad?.metadata),
       headers,
     };
   }
@@ -196,10 +200,14 @@ async function findFaultAnswer(
   { faults }: ServiceParts,
   { subject, met }: Call,
 ): Promise<Answer | undefined> {
-  for (const { value } of faults.meet('delayMs', subject, met)) await delay(value);
-  for (const { value } of faults.meet('redirect', subject, met).slice(0, 1))
-    return { status: 302, type: 'text/plain', body: '', headers: { location: value } };
-  for (const { value: status, retryAfter } of faults.meet('status', subject, met).slice(0, 1)) {
+  const wait = faults.meet(subject, met, 'delayMs');
+  if (wait?.delayMs !== undefined) await delay(wait.delayMs);
+  const fault = faults.meet(subject, met, 'status', 'redirect', 'html');
+  if (!fault) return undefined;
+  const { redirect, status, retryAfter } = fault;
+  if (redirect !== undefined)
+    return { status: 302, type: 'text/plain', body: '', headers: { location: redirect } };
+  if (status !== undefined) {
     const code = STATUS_CODES[status] ?? 'InternalServerError';
     const body =
       subject.kind === 'token'
@@ -208,7 +216,6 @@ async function findFaultAnswer(
     const headers = retryAfter === undefined ? {} : { 'retry-after': String(retryAfter) };
     return { status, type: 'application/json', body, headers };
   }
-  if (faults.meet('html', subject, met).length === 0) return undefined;
   const body =
     '<!DOCTYPE html><html><head><title>Maintenance</title></head><body>We will be back soon.</body></html>';
   return { status: 200, type: 'text/html; charset=utf-8', body };
@@ -233,18 +240,19 @@ async function send(
     'cache-control': 'no-cache',
     ...answer.headers,
   });
-  const [fault] = faults.meet('cut', call.subject, call.met);
-  if (!fault || fault.value >= content.length) {
+  const cut = faults.meet(call.subject, call.met, 'cut')?.cut ?? Infinity;
+  if (cut >= content.length) {
     response.end(content);
     return;
   }
   response.flushHeaders();
   // Time for what was written to leave, even if it is only the headers.
-  response.write(content.subarray(0, fault.value), () => setImmediate(() => response.destroy()));
+  response.write(content.subarray(0, cut), () => setImmediate(() => response.destroy()));
 }
 
 function note({ clock, requests }: ServiceParts, { request, url, subject, met }: Call, status: number): void {
   const { method = '' } = request;
+  if (requests.length === MAX_REQUESTS) requests.shift();
   requests.push({
     at: clock.now(),
     ...subject,

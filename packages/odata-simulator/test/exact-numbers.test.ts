@@ -36,6 +36,7 @@ describe('numbers', () => {
       world.simulator.records.patch({ table: 'Things', id: '1' }, { fields: { ...fields } });
     expect(put({ AnInt64: 2 ** 60 })).toThrow('must be a value of Edm.Int64');
     expect(put({ ADecimal: 'a' })).toThrow('must be a value of Edm.Decimal');
+    expect(put({ ADate: '2024-13-01' })).toThrow('must be a value of Edm.Date');
     expect(put({ Unknown: 1 })).toThrow('is an unknown field');
   });
 

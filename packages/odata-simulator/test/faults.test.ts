@@ -46,7 +46,8 @@ describe('answers that fail', () => {
       { on: { kind: 'token' }, times: 1, status: 401 },
       { on: { kind: 'token' }, redirect: 'http://127.0.0.1:9/' },
     );
-    expect((await requestToken(credentials)).status).toBe(302);
+    const [refused, redirected] = [await requestToken(credentials), await requestToken(credentials)];
+    expect([refused.status, redirected.status]).toEqual([401, 302]);
   });
 
   it('HTML, redirects and delays', async () => {
@@ -55,6 +56,18 @@ describe('answers that fail', () => {
     const { status, text } = await world.get('customers');
     expect([status, text.slice(0, 9)]).toEqual([200, '<!DOCTYPE']);
     expect(performance.now() - started).toBeGreaterThan(55);
+  });
+
+  it('in their order, one at a time', async () => {
+    put(
+      { on: {}, times: 1, html: true },
+      { on: {}, times: 1, status: 429 },
+      { on: {}, times: 1, status: 503 },
+    );
+    const statuses: number[] = [];
+    for (let i = 0; i < 4; i += 1) statuses.push((await world.get('customers')).status);
+    expect(statuses).toEqual([200, 429, 503, 200]);
+    expect(world.simulator.state()).toMatchObject({ hits: [1, 1, 1] });
   });
 
   it('a body that ends early', async () => {

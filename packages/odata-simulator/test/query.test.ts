@@ -104,6 +104,8 @@ describe('$filter', () => {
     'ADateTimeOffset gt 2024-01-01',
     'AString eq 5',
     "Colour eq 'Violet'",
+    'ADate eq 2024-13-01',
+    'ADateTimeOffset gt 2024-01-01T25:00:00Z',
     'Nothing eq 1',
     'Id eq',
     'Id eq 1 and',
