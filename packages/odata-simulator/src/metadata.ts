@@ -147,19 +147,11 @@ function writeOddities(profile: Profile, bad: BadMetadata | undefined): { types:
       .join('');
     return { types: types + odd(keyOf('Code') + text('Code') + inner), sets: oddSet('Cyclic') };
   }
-  if (typeof bad !== 'object') return { types: '', sets: '' };
-  const member = (i: number): string => element('ComplexType', { Name: `Padding${i}` }, text(`Text${i}`));
-  const size = member(100_000).length;
-  return {
-    types: Array.from({ length: Math.ceil((bad.megabytes * 2 ** 20) / size) }, (_, i) =>
-      member(100_000 + i),
-    ).join(''),
-    sets: '',
-  };
+  return { types: '', sets: '' };
 }
 
 /** A bomb would be 10⁹ times the same text when expanded. */
-export function writeMetadata(profile: Profile, bad: BadMetadata | undefined): string {
+export function writeMetadata(profile: Profile, bad?: BadMetadata): string {
   const entities = Array.from({ length: 9 }, (_, i) => `<!ENTITY e${i + 1} "${`&e${i};`.repeat(10)}">`).join(
     '',
   );
@@ -187,4 +179,22 @@ export function writeMetadata(profile: Profile, bad: BadMetadata | undefined): s
       ),
     ),
   ].join('');
+}
+
+const PADDING_TYPES_PER_PART = 1_000;
+
+/** The document in parts, with types that nothing uses, until it has this size. */
+export function* padMetadata(document: string, megabytes: number): Generator<string> {
+  const at = document.indexOf('<EntityContainer');
+  yield document.slice(0, at);
+  for (let [size, number] = [document.length, 0]; size < megabytes * 2 ** 20; ) {
+    const types = Array.from({ length: PADDING_TYPES_PER_PART }, () => {
+      number += 1;
+      return element('ComplexType', { Name: `Padding${number}` }, text(`Text${number}`));
+    });
+    const part = types.join('');
+    size += part.length;
+    yield part;
+  }
+  yield document.slice(at);
 }

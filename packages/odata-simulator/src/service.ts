@@ -1,10 +1,11 @@
 // The OData service's HTTP server: signs callers in, finds what they ask for, and answers, unless a fault does.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from 'netsuite-simulator/clock';
 import { distortPage, type Faults, type Subject } from './faults.ts';
-import { writeMetadata } from './metadata.ts';
+import { padMetadata, writeMetadata } from './metadata.ts';
 import { badRequest, notFound, ODataError, unsupported } from './odata-error.ts';
 import type { Profile } from './profiles/profile.ts';
 import { parseQuery, type Query } from './query.ts';
@@ -32,7 +33,12 @@ export type ServiceParts = {
   /** The last page of each list, for answers that repeat it. */
   pages: Map<string, { path: string; page: Page }>;
 };
-type Answer = { status: number; type: string; body: string; headers?: Record<string, string | string[]> };
+type Answer = {
+  status: number;
+  type: string;
+  body: string | Iterable<string>;
+  headers?: Record<string, string | string[]>;
+};
 type Call = { request: IncomingMessage; url: URL; path: string; subject: Subject; met: string[] };
 
 const MAX_REQUESTS = 100_000;
@@ -171,11 +177,14 @@ function answerService(parts: ServiceParts, call: Call): Answer {
   if (call.request.method !== 'GET') throw unsupported('The simulated service is read with GET only.');
   const headers = { 'odata-version': '4.0' };
   if (call.subject.kind === 'metadata') {
-    const bad = faults.meet(call.subject, call.met, 'metadata');
+    const bad = faults.meet(call.subject, call.met, 'metadata')?.metadata;
     return {
       status: 200,
       type: 'application/xml; charset=utf-8',
-      body: writeMetadata(profile, bad?.metadata),
+      body:
+        typeof bad === 'object'
+          ? padMetadata(writeMetadata(profile), bad.megabytes)
+          : writeMetadata(profile, bad),
       headers,
     };
   }
@@ -233,13 +242,16 @@ async function send(
   response: ServerResponse,
   answer: Answer,
 ): Promise<void> {
-  const content = Buffer.from(answer.body);
-  response.writeHead(answer.status, {
-    'content-type': answer.type,
-    'content-length': content.length,
-    'cache-control': 'no-cache',
-    ...answer.headers,
-  });
+  const { status, type, body } = answer;
+  const headers = { 'content-type': type, 'cache-control': 'no-cache', ...answer.headers };
+  if (typeof body !== 'string') {
+    response.writeHead(status, headers);
+    // A caller that leaves needs no further parts.
+    await pipeline(body, response).catch(() => undefined);
+    return;
+  }
+  const content = Buffer.from(body);
+  response.writeHead(status, { ...headers, 'content-length': content.length });
   const cut = faults.meet(call.subject, call.met, 'cut')?.cut ?? Infinity;
   if (cut >= content.length) {
     response.end(content);
