@@ -175,7 +175,6 @@ function answerService(parts: ServiceParts, call: Call): Answer {
   const { store, faults } = parts;
   const { profile } = store;
   if (call.request.method !== 'GET') throw unsupported('The simulated service is read with GET only.');
-  const headers = { 'odata-version': '4.0' };
   if (call.subject.kind === 'metadata') {
     const bad = faults.meet(call.subject, call.met, 'metadata')?.metadata;
     return {
@@ -185,7 +184,6 @@ function answerService(parts: ServiceParts, call: Call): Answer {
         typeof bad === 'object'
           ? padMetadata(writeMetadata(profile), bad.megabytes)
           : writeMetadata(profile, bad),
-      headers,
     };
   }
   if (call.path !== '') return answerRead(parts, call);
@@ -243,7 +241,9 @@ async function send(
   answer: Answer,
 ): Promise<void> {
   const { status, type, body } = answer;
-  const headers = { 'content-type': type, 'cache-control': 'no-cache', ...answer.headers };
+  const isOData = call.subject.kind !== 'token' && !type.startsWith('text/html');
+  const version = isOData ? { 'odata-version': '4.0' } : {};
+  const headers = { 'content-type': type, 'cache-control': 'no-cache', ...version, ...answer.headers };
   if (typeof body !== 'string') {
     response.writeHead(status, headers);
     // A caller that leaves needs no further parts.

@@ -84,14 +84,14 @@ export function writePage(
   set: EntitySet,
   { entries, query, isDelta, count, next, delta }: Page,
 ): string {
-  const { prefix, isBare, self } = format;
+  const { prefix, isBare, isExact, self } = format;
   const writeEntity = createEntityWriter(format, set, query);
   const write = (entry: Entry): string =>
     'row' in entry ? writeEntity(entry.row) : writeRemoved(format, set, entry.removed, entry.reason);
   const parts = [`"value":[${entries.map(write).join(',')}]`];
   const note = (name: string, value: string | number): string =>
     `"${prefix}${name}":${JSON.stringify(value)}`;
-  if (count !== undefined) parts.unshift(note('count', count));
+  if (count !== undefined) parts.unshift(note('count', isExact ? String(count) : count));
   if (!isBare) parts.unshift(note('context', toContext(format, query, isDelta ? '/$delta' : '')));
   const toLink = (link: string): string => (/^[a-z]+:|^\//.test(link) ? link : `${self}?${link}`);
   if (next !== undefined) parts.push(note('nextLink', toLink(next)));

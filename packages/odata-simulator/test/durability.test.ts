@@ -88,13 +88,13 @@ describe('a journal', () => {
 });
 
 describe('many records', () => {
-  it('are read by key and by link in pages that cost the same at the beginning and at the end', async () => {
-    const client = await startClient({
-      profile: 'businessCentral',
-      generate: { customers: { count: 20_000 } },
-    });
-    const { values, pages } = await client.all('customers?$select=id', { prefer: 'odata.maxpagesize=2500' });
-    expect([pages, new Set(values.map(({ id }) => id)).size]).toEqual([8, 20_000]);
+  it('are read in pages of at most 20,000', async () => {
+    const client = await startClient({ profile: 'businessCentral', generate: { customers: 20_001 } });
+    const first = await client.get('customers?$select=id');
+    const { values, pages } = await client.all('customers?$select=id');
     await client.simulator.stop();
+    expect([first.body.value.length, pages, new Set(values.map(({ id }) => id)).size]).toEqual([
+      20_000, 2, 20_001,
+    ]);
   });
 });

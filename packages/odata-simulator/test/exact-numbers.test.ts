@@ -31,6 +31,11 @@ describe('numbers', () => {
     expect(headers.get('content-type')).toContain('IEEE754Compatible=true');
   });
 
+  it('of a count are strings then, too', async () => {
+    const { body } = await world.get('Things?$count=true', { accept: `${bare};IEEE754Compatible=true` });
+    expect(body['@count']).toBe('1');
+  });
+
   it('that JavaScript would round have to be given as texts', () => {
     const put = (fields: object) => () =>
       world.simulator.records.patch({ table: 'Things', id: '1' }, { fields: { ...fields } });
