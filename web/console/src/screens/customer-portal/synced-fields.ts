@@ -1,4 +1,5 @@
 // What can be chosen in the settings of the portal: synced record types and their synced fields.
+import { useRecordType } from '../../parts/record-type.ts';
 import { useGet } from '../../query.ts';
 import { may } from '../../session.ts';
 
@@ -28,7 +29,7 @@ const toTitle = (label: string, source: string): string =>
 export function useSyncedFields(recordType: string): readonly SyncedField[] | undefined {
   const sync = useSyncs().find((one) => one.recordType === recordType);
   const isAsked = may('netsuite:read') && recordType !== '';
-  const { data } = useGet(isAsked ? '/netsuite/metadata/{recordType}' : null, { path: { recordType } });
+  const { data } = useRecordType(isAsked ? recordType : null);
   return data?.fields.flatMap(({ name, label, type, syncable }) => {
     const isSynced = sync === undefined || sync.fields === '*' || sync.fields.includes(name);
     if (!syncable || !isSynced) return [];

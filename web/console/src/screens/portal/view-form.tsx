@@ -2,6 +2,7 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../api.ts';
 import { type FieldSpec, RecordForm, splitList } from '../../parts/record-form.tsx';
+import { useRecordType } from '../../parts/record-type.ts';
 import type { RowColumn } from '../../parts/rows-editor.tsx';
 import { useGet } from '../../query.ts';
 import { may } from '../../session.ts';
@@ -197,9 +198,7 @@ export function ViewForm({ view, close }: { view?: View; close: () => void }) {
   const recordTypes = (syncs.data?.data ?? []).map((sync) => sync.recordType);
   const [typed, setTyped] = useState(view?.recordType ?? '');
   const isKnown = may('netsuite:read') && (view !== undefined || recordTypes.includes(typed));
-  const described = useGet(isKnown ? '/netsuite/metadata/{recordType}' : null, {
-    path: { recordType: typed },
-  });
+  const described = useRecordType(isKnown ? typed : null);
   const fields = (described.data?.fields ?? []).filter(({ syncable }) => syncable);
   const known = fields.flatMap(({ name, type }) =>
     type === 'reference' || type === 'list' || type === 'multiselect' ? [`${name}.name`, name] : [name],

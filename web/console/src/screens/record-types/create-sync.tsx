@@ -1,5 +1,6 @@
 // Creates the sync of a record type with the chosen fields, and shows its first run. What that takes can be
 // estimated before.
+
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
@@ -9,6 +10,7 @@ import { Check, Field, Form, Select } from '../../parts/form.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { splitList } from '../../parts/record-form.tsx';
+import { recordTypePath } from '../../parts/record-type.ts';
 import { ScheduleFields } from '../../parts/schedule.tsx';
 import { expire, invalidate } from '../../query.ts';
 import { base, go } from '../../router.ts';
@@ -49,7 +51,7 @@ async function create(recordType: string, fields: string[] | '*', settings: Sett
   const run = starts && (await api.POST('/sync-configs/{id}/trigger', { params, body: {} })).data;
   keep(keptChoice(recordType), undefined);
   keep(keptSettings(recordType), undefined);
-  expire('/netsuite/metadata');
+  expire('/netsuite/metadata', recordTypePath);
   await invalidate('/sync-configs', '/sync-runs', '/overview');
   go(run ? `${base}/runs/${run.id}` : `${base}/syncs/${data.id}`);
 }

@@ -1,4 +1,5 @@
 // Changes which fields an existing sync reads. Says first what is added and what is no longer updated.
+
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
@@ -6,6 +7,7 @@ import { keep } from '../../kept.ts';
 import { withId } from '../../names.ts';
 import { Check } from '../../parts/form.tsx';
 import { ConfirmButton } from '../../parts/record-form.tsx';
+import { recordTypePath } from '../../parts/record-type.ts';
 import { describeSchedule } from '../../parts/schedule.tsx';
 import { invalidate } from '../../query.ts';
 import { base } from '../../router.ts';
@@ -31,7 +33,7 @@ async function saveFields(sync: Sync, choice: FieldChoice, starts: boolean): Pro
   if (starts && may('sync:create'))
     await api.POST('/sync-configs/{id}/trigger', { params: { path }, body: { mode: 'full' } });
   keep(keptChoice(sync.recordType), undefined);
-  await invalidate('/sync-configs', '/netsuite/metadata/{recordType}');
+  await invalidate('/sync-configs', recordTypePath);
 }
 
 export function EditFields({ sync, choice, stored }: Props) {

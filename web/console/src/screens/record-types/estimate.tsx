@@ -1,4 +1,5 @@
 // What the first loads of syncs take: NetSuite's own counts, and the measured time of a page.
+
 import { useEffect, useState } from 'preact/hooks';
 import { type Answer, type ApiError, api } from '../../api.ts';
 import { formatDuration, formatNumber } from '../../format.ts';
@@ -6,6 +7,7 @@ import { useAction } from '../../parts/dialog.tsx';
 import { findProblem } from '../../parts/field-problems.ts';
 import { Field } from '../../parts/form.tsx';
 import { Stats } from '../../parts/list.tsx';
+import { recordTypePath } from '../../parts/record-type.ts';
 import { scheduleValue } from '../../parts/schedule.tsx';
 import { expire } from '../../query.ts';
 
@@ -24,7 +26,7 @@ export function useEstimate(recordTypes: string[], filter: { subsidiaries: strin
   const action = useAction(async () => {
     setResult((await api.POST('/sync-configs/bulk', { body: { recordTypes, filter, dryRun: true } })).data);
     // It read fields of record types.
-    expire('/netsuite/metadata');
+    expire('/netsuite/metadata', recordTypePath);
   });
   useEffect(() => {
     if (recordTypes.length > 0) action.submit();

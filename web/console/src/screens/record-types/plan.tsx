@@ -1,5 +1,6 @@
 // The chosen record types before their syncs are created: what the first loads take, what is refused, and the
 // settings that all get.
+
 import { useState } from 'preact/hooks';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
@@ -10,6 +11,7 @@ import { Empty, Page, Section } from '../../parts/page.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { splitList } from '../../parts/record-form.tsx';
+import { recordTypePath } from '../../parts/record-type.ts';
 import { describeSchedule, ScheduleFields } from '../../parts/schedule.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { invalidate } from '../../query.ts';
@@ -90,7 +92,7 @@ function Settings({ planned, onCreated }: SettingsProps) {
     });
     choose(chosen.value, false);
     onCreated(data, starts);
-    await invalidate('/sync-configs', '/sync-runs', '/netsuite/metadata', '/overview');
+    await invalidate('/sync-configs', '/sync-runs', '/netsuite/metadata', recordTypePath, '/overview');
   });
   return (
     <Form action={action} label={`Create ${syncs}`} paths={['alertRecipients']}>

@@ -8,6 +8,7 @@ import { Unread } from '../../parts/detail.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { useRecordType } from '../../parts/record-type.ts';
 import { useGet } from '../../query.ts';
 import { base, type ScreenProps } from '../../router.ts';
 import { may } from '../../session.ts';
@@ -105,7 +106,7 @@ const above = [{ to: `${base}/record-types`, title: 'Record types' }];
 
 export function RecordTypeScreen({ params }: ScreenProps) {
   const { recordType = '' } = params;
-  const read = useGet('/netsuite/metadata/{recordType}', { path: { recordType } });
+  const read = useRecordType(recordType);
   const { data: type } = read;
   const id = type?.syncConfigId ?? null;
   const sync = useGet(id === null ? null : '/sync-configs/{id}', { path: { id: id ?? '' } });

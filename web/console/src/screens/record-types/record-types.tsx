@@ -1,4 +1,5 @@
 // The record types of the account: search, filters, and the choice of many to sync at once.
+import { recordTypePath } from '../../parts/record-type.ts';
 import '../../styles/record-types.css';
 import { api } from '../../api.ts';
 import { formatCount } from '../../format.ts';
@@ -26,7 +27,7 @@ export function RecordTypes() {
   const { data: catalogue, error, reload } = read;
   const refresh = useAction(async () => {
     await api.POST('/netsuite/metadata/refresh');
-    await invalidate('/netsuite/metadata');
+    await invalidate('/netsuite/metadata', recordTypePath);
   });
   const isListed = catalogue !== undefined && catalogue.notListed === null;
   if (isListed && query.value.get('plan') !== null) return <Plan heads={catalogue.heads} />;
