@@ -91,6 +91,12 @@ export type RecordTypeMetadata = {
   readonly source: string;
   /** `integer` ids are ordered as numbers, `text` ids by their UTF-8 bytes. Never changes for a type. */
   readonly idType: 'integer' | 'text';
+  /**
+   * `server`: pages and ranges of ids are in an order that only the ERP knows, such as that of its database's
+   * collation; the engine never compares these ids, and `readByIds` returns all of them at once. Absent: the
+   * order of `idType`.
+   */
+  readonly keyOrder?: 'server';
   readonly fields: readonly FieldMetadata[];
   readonly openWhen: OpenWhen;
   /** The `time` field of the last modification; null without one: only full runs find changes then. */
@@ -172,7 +178,10 @@ export type PageRequest = {
 export type RecordPage = {
   readonly records: readonly SourceRecord[];
   readonly rejected: readonly RecordRejection[];
-  /** The cursor for the next page. Ids ascend over pages, in `idType`'s order. Null only for empty pages. */
+  /**
+   * The cursor for the next page. Ids ascend over pages, in `idType`'s order or that of `keyOrder`. Null only
+   * for empty pages.
+   */
   readonly lastId: string | null;
   readonly hasMore: boolean;
 };

@@ -44,7 +44,7 @@ export type ListedPage = {
   readonly isLast: boolean;
 };
 
-/** Throws `LostLease` when a newer lease holds the run. */
+/** A page that an earlier attempt stored is replaced. Throws `LostLease` when a newer lease holds the run. */
 export async function writeListedPage(
   client: PoolClient,
   schema: string,
@@ -59,7 +59,8 @@ export async function writeListedPage(
   if (rowCount !== 1) throw new LostLease('a newer lease holds the run');
   await client.query(
     sql`insert into ${tableOf(schema, 'listed_ids')} (run_id, page, record_type, counted, ids, is_last)
-     values (${state.runId}, ${listed.page}, ${state.recordType}, ${listed.counted}, ${listed.ids}, ${listed.isLast})`,
+     values (${state.runId}, ${listed.page}, ${state.recordType}, ${listed.counted}, ${listed.ids}, ${listed.isLast})
+     on conflict (run_id, page) do update set counted = excluded.counted, ids = excluded.ids, is_last = excluded.is_last`,
   );
 }
 

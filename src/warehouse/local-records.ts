@@ -97,6 +97,22 @@ export async function listIdsNotRead(local: LocalView, state: RunState): Promise
   );
 }
 
+/**
+ * Ids in the active table that the stored pages of the run's list don't have, and that the run has not found
+ * absent.
+ */
+export async function listUnlistedIds(local: LocalView, state: RunState): Promise<string[]> {
+  const { schema } = local.prepared;
+  const { table } = tableNames(local, state);
+  return queryIds(
+    local,
+    `select t.id::text as id from ${table} t
+     except select unnest(l.ids) from ${schema}.listed_ids l where l.run_id = $1
+     except select d.id from ${schema}.staged_deletions d where d.run_id = $1`,
+    [state.runId],
+  );
+}
+
 export type LocalRecord = {
   readonly id: string;
   readonly absent: boolean;
@@ -148,12 +164,14 @@ export async function readLocalByIds(
   columns: readonly RecordColumn[],
   ids: readonly string[],
 ): Promise<LocalRecord[]> {
+  const { schema } = local.prepared;
   const { table } = tableNames(local, state);
   return queryLocal<LocalRow>(
     local,
-    `select id::text as id, array[${columns.map((column) => cellText(column)).join(', ')}]::text[] as cells, false as absent, false as rejected
-     from ${table} where id = any($1::${idSqlType(state)}[])`,
-    [ids],
+    `select t.id::text as id, array[${columns.map((column) => cellText(column, 't')).join(', ')}]::text[] as cells, false as rejected,
+       exists (select from ${schema}.staged_deletions d where d.run_id = $2 and d.id = t.id::text) as absent
+     from ${table} t where t.id = any($1::${idSqlType(state)}[])`,
+    [ids, state.runId],
   );
 }
 

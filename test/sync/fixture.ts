@@ -85,6 +85,8 @@ export type MemoryErp = {
   /** Its deletion feed, with times; null when this role may not read it. */
   deleted: Map<string, string> | null;
   openWhen: RecordTypeMetadata['openWhen'];
+  /** Pages are in an order that the engine doesn't know. */
+  keyOrder: RecordTypeMetadata['keyOrder'];
   shownAs: RecordTypeMetadata['shownAs'];
   /** Removes a record, and lists it as deleted. */
   drop(id: number | string): void;
@@ -122,8 +124,11 @@ export const erpError = (kind: ErpErrorKind, code: string, retryAfterMs?: number
   });
 
 const byId = (a: string, b: string): number => Number(BigInt(a) - BigInt(b));
-const isBehind = (id: string, afterId: string | null | undefined): boolean =>
-  afterId === null || afterId === undefined || byId(afterId, id) < 0;
+const isBehind = (id: string, afterId: string | null | undefined, order = byId): boolean =>
+  afterId === null || afterId === undefined || order(afterId, id) < 0;
+const reversed = (id: string): string => [...id].toReversed().join('');
+/** An order of ids that differs from that of numbers and texts: by their digits from the last one. */
+const byServer = (a: string, b: string): number => (reversed(a) < reversed(b) ? -1 : Number(a !== b));
 const toIsoSeconds = (at: Date): string => at.toISOString().replace(/\.\d+Z$/, 'Z');
 
 /** The line field with the line's own modification time, where the lines have one. */
@@ -156,6 +161,7 @@ export function memoryErp(
     deleted: null,
     today: null,
     openWhen: null,
+    keyOrder: undefined,
     shownAs: { number: null, name: 'name', date: null, amount: null },
     setLines: (id, lines) => edit(id, () => ({ lines })),
     before(operation, work, afterId) {
@@ -221,6 +227,7 @@ export function memoryErp(
     await erp.onCall(call, request);
     request?.signal.throwIfAborted();
   };
+  const inOrder = (a: string, b: string): number => (erp.keyOrder === 'server' ? byServer : byId)(a, b);
   /** A filter compares the value of `subsidiary`. */
   const ids = ({ filter }: Pick<RecordTypeMetadata, 'filter'>): string[] =>
     [...new Set([...erp.records.keys(), ...erp.rejects.keys(), ...erp.locked])]
@@ -229,7 +236,7 @@ export function memoryErp(
           filter === undefined ||
           filter.subsidiaries.includes(erp.records.get(id)?.values['subsidiary'] ?? ''),
       )
-      .sort(byId);
+      .sort(inOrder);
   const take = (wanted: readonly string[], asked: readonly string[], hasMore: boolean) => {
     const refused = asked.find((name) => erp.refusedFields.has(name));
     if (refused !== undefined) throw erpError('query', 'COLUMN_UNKNOWN');
@@ -249,6 +256,7 @@ export function memoryErp(
     table: 'thing',
     source: 'test',
     idType: 'integer',
+    ...(erp.keyOrder !== undefined && { keyOrder: erp.keyOrder }),
     fields: [field('id', 'integer'), ...erp.fields],
     openWhen: erp.openWhen,
     modifiedField: isDated() ? 'modified' : null,
@@ -272,7 +280,7 @@ export function memoryErp(
     count: async (type, signal, { afterId, upTo } = { afterId: null, upTo: null }) => {
       await called('count', afterId, { signal });
       const inRange = (id: string): boolean =>
-        isBehind(id, afterId) && (upTo === null || byId(upTo, id) >= 0);
+        isBehind(id, afterId, inOrder) && (upTo === null || inOrder(upTo, id) >= 0);
       return erp.claimedCount?.() ?? ids(type).filter(inRange).length;
     },
     readPage: async (request) => {
@@ -280,21 +288,23 @@ export function memoryErp(
       const since = request.changedSince === null ? null : toIsoSeconds(request.changedSince);
       const changed = (id: string): boolean =>
         since === null || (erp.records.get(id)?.modifiedAt ?? since) >= since;
-      const after = ids(request.recordType).filter((id) => changed(id) && isBehind(id, request.afterId));
+      const after = ids(request.recordType).filter(
+        (id) => changed(id) && isBehind(id, request.afterId, inOrder),
+      );
       const page = take(after.slice(0, request.limit), request.fields, after.length > request.limit);
       return erp.bendPage === null ? page : erp.bendPage(page, request);
     },
     readByIds: async (request) => {
       await called('readByIds', null, request);
       const known = new Set(ids(request.recordType));
-      return take(request.ids.filter((id) => known.has(id)).sort(byId), request.fields, false);
+      return take(request.ids.filter((id) => known.has(id)).sort(inOrder), request.fields, false);
     },
     listIds: async (request) => {
       await called('listIds', request.afterId, request);
       const { afterId, changedSince = null } = request;
       const since = changedSince === null ? '' : toIsoSeconds(changedSince);
       const after = ids(request.recordType).filter(
-        (id) => (erp.records.get(id)?.modifiedAt ?? since) >= since && isBehind(id, afterId),
+        (id) => (erp.records.get(id)?.modifiedAt ?? since) >= since && isBehind(id, afterId, inOrder),
       );
       const modifiedAt = (id: string) =>
         changedSince === null ? null : (erp.records.get(id)?.modifiedAt ?? null);
@@ -305,7 +315,7 @@ export function memoryErp(
       await called('scan', request.afterId ?? null, request);
       const known = ids(request.recordType);
       const after = known.filter((id) =>
-        wanted === undefined ? isBehind(id, request.afterId) : wanted.includes(id),
+        wanted === undefined ? isBehind(id, request.afterId, inOrder) : wanted.includes(id),
       );
       const limit = 'limit' in request ? (request.limit ?? after.length) : after.length;
       const shown = after.slice(0, limit);

@@ -66,14 +66,15 @@ export async function assertNoLongerListed(
   { connector, recordType, signal }: ErpSide,
   ids: Iterable<string>,
 ): Promise<void> {
-  const { idType } = recordType;
+  const { idType, keyOrder } = recordType;
   let rest = [...ids]
     .filter((id) => isValidId(id, idType))
     .sort((a, b) => (isIdBefore(a, b, idType) ? -1 : 1));
   const still: string[] = [];
   let lastId: string | null = null;
   for (let [next] = rest; next !== undefined; [next] = rest) {
-    const afterId: string | null = idType === 'integer' ? String(BigInt(next) - 1n) : lastId;
+    const canSkip = idType === 'integer' && keyOrder !== 'server';
+    const afterId: string | null = canSkip ? String(BigInt(next) - 1n) : lastId;
     const page: Awaited<ReturnType<Connector['listIds']>> = await connector.listIds({
       recordType,
       afterId,
@@ -85,7 +86,9 @@ export async function assertNoLongerListed(
     still.push(...rest.filter((id) => listed.has(id)));
     lastId = page.hasMore ? (page.listed.at(-1)?.id ?? null) : null;
     const end: string | null = lastId;
-    rest = end === null ? [] : rest.filter((id) => isIdBefore(end, id, idType));
+    const isBehind = (id: string): boolean =>
+      end !== null && (keyOrder === 'server' ? !listed.has(id) : isIdBefore(end, id, idType));
+    rest = rest.filter(isBehind);
   }
   if (still.length === 0) return;
   throw countMismatch(

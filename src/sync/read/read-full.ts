@@ -19,9 +19,14 @@ import {
 import { describeLineProof } from './changed-lines.ts';
 import { withholdEmptied } from './withhold-emptied.ts';
 
-function assertPagePlausible(page: ReadyPage, state: RunState, expected: number): void {
+function assertPagePlausible(
+  reading: RunReadContext,
+  page: ReadyPage,
+  state: RunState,
+  expected: number,
+): void {
   assertPageAdvances(page, state.checkpoint);
-  assertAscendingPage(page, state);
+  assertAscendingPage(reading, page, state);
   if (page.records.length + page.rejected.length === 0 && state.page === 0 && expected > 0) {
     throw new ProofFailed(
       'ZERO_ROWS',
@@ -40,7 +45,7 @@ async function readAllPages(reading: RunReadContext): Promise<RunState> {
   await report(false);
   while (!state.complete) {
     const page = await readPage(state.checkpoint, null);
-    assertPagePlausible(page, state, expected);
+    assertPagePlausible(reading, page, state, expected);
     state = await stageRunPage(reading, state, page);
     await report(true);
   }

@@ -53,7 +53,7 @@ const readPage: Step = async (reading, state) => {
   const { since, maxModified } = state.plan;
   const page = await reading.readPage(state.checkpoint, since);
   assertPageAdvances(page, state.checkpoint);
-  assertAscendingPage(page, state);
+  assertAscendingPage(reading, page, state);
   return stageRunPage(reading, state, {
     ...page,
     hasMore: true, // more steps follow, whatever this one does

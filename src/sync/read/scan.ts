@@ -6,7 +6,12 @@ import type { ScannedRecord } from '../../connectors/source-records.ts';
 import type { RecordColumn } from '../../warehouse/columns.ts';
 import { filterProposedIds } from '../../warehouse/deletion-proposals.ts';
 import { listUnconfirmedAbsentIds } from '../../warehouse/deletions.ts';
-import { filterUnreadIds, type LocalRecord, readLocalRange } from '../../warehouse/local-records.ts';
+import {
+  filterUnreadIds,
+  type LocalRecord,
+  readLocalByIds,
+  readLocalRange,
+} from '../../warehouse/local-records.ts';
 import { publishedColumns } from '../../warehouse/merge-rows.ts';
 import { filterRejectedInRun } from '../../warehouse/rejections.ts';
 import type { RunState } from '../../warehouse/run-state-row.ts';
@@ -24,15 +29,19 @@ import {
 } from '../stage/read-context.ts';
 import { findWrongLines } from './changed-lines.ts';
 import { columnsToCompare, differsFromErp, fieldsToScan } from './differs-from-erp.ts';
+import { stageUnlisted, storeListed } from './unlisted-records.ts';
 
 const recordsPerScanPage = 1_000;
+
+/** `cells`: null for a record that this run has read. */
+type KnownRecord = Omit<LocalRecord, 'cells'> & { readonly cells: LocalRecord['cells'] | null };
 
 type ScanRange = {
   readonly erpRecords: readonly ScannedRecord[];
   readonly unreadable: readonly string[];
   /** The number of rows whose id is not valid for the id type: the ERP counts them too. */
   readonly invalidIds: number;
-  readonly localRecords: readonly LocalRecord[];
+  readonly localRecords: readonly KnownRecord[];
   /** Both sides are complete up to and including this id; null: to the end. */
   readonly upTo: string | null;
 };
@@ -83,7 +92,9 @@ function compareRange(
   for (const record of erpRecords) {
     const local = present.get(record.id);
     if (rejected.has(record.id)) continue;
-    if (local === undefined || returned.has(record.id) || differsFromErp(record, columns, local.cells))
+    const cells = local?.cells;
+    if (cells === null) continue;
+    if (cells === undefined || returned.has(record.id) || differsFromErp(record, columns, cells))
       fetch.push(record.id);
   }
   const listed = new Set([...unreadable, ...erpRecords.map(({ id }) => id)]);
@@ -135,15 +146,54 @@ async function readScanPage(
   });
 }
 
+type MatchPage = (
+  reading: RunReadContext,
+  state: RunState,
+  page: ScanPage,
+  columns: ReturnType<typeof columnsToCompare>,
+) => Promise<ScanRange>;
+
+const matchRange: MatchPage = async (reading, state, page, columns) => {
+  const upTo = page.hasMore ? page.lastId : null;
+  const localRecords = await readLocalRange(reading, state, columns, upTo, recordsPerScanPage);
+  return cutRange(page, localRecords, state.plan.idType);
+};
+
+/**
+ * Where only the ERP knows the order of ids, a page has no range here: its records are looked up by id, those
+ * that the run has read count as compared, and the ids are stored for `stageUnlisted`.
+ */
+const matchById: MatchPage = async (reading, state, page, columns) => {
+  const whole = cutRange({ ...page, hasMore: false }, [], state.plan.idType);
+  const listed = [...whole.erpRecords.map(({ id }) => id), ...whole.unreadable].filter((id) =>
+    isValidId(id, state.plan.idType),
+  );
+  await storeListed(reading, state, listed, !page.hasMore);
+  const unread = new Set(await filterUnreadIds(reading, state, listed));
+  return {
+    ...whole,
+    localRecords: [
+      ...(await readLocalByIds(reading, state, columns, [...unread])),
+      ...listed
+        .filter((id) => !unread.has(id))
+        .map((id) => ({ id, absent: false, rejected: false, cells: null })),
+    ],
+    upTo: page.hasMore ? page.lastId : null,
+  };
+};
+
 async function comparePage(
   reading: RunReadContext,
   state: RunState,
   page: Awaited<ReturnType<typeof readScanPage>>,
   columns: ReturnType<typeof columnsToCompare>,
 ) {
-  const upTo = page.hasMore ? page.lastId : null;
-  const localRecords = await readLocalRange(reading, state, columns, upTo, recordsPerScanPage);
-  const range = cutRange(page, localRecords, state.plan.idType);
+  const range = await (reading.recordType.keyOrder === 'server' ? matchById : matchRange)(
+    reading,
+    state,
+    page,
+    columns,
+  );
   const ids = [...range.erpRecords.map(({ id }) => id), ...range.unreadable];
   const returned = await filterUnreadIds(reading, state, [...(await filterProposedIds(reading, state, ids))]);
   const known: Known = {
@@ -165,7 +215,7 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
   const columns = columnsToCompare(publishedColumns(state), fields);
   const page = await readScanPage(reading, state, fields);
   assertPageAdvances(page, state.checkpoint);
-  assertAscendingPage(page, state);
+  assertAscendingPage(reading, page, state);
   const { range, found } = await comparePage(reading, state, page, columns);
   if (state.checkpoint === null) await readOneWithLines(reading, range.erpRecords[0]?.id);
   const differing = new Set(found.fetch);
@@ -206,7 +256,8 @@ export async function scanNextRange(reading: RunReadContext, state: RunState): P
 async function endScan(reading: RunReadContext, state: RunState): Promise<RunState> {
   const { counted, listed, step } = state.plan;
   const after = await reading.connector.count(reading.recordType, reading.signal);
-  if (isBetween(listed, counted, after) || step === 'rescan') return completeScan(reading, state, after);
+  if (isBetween(listed, counted, after) || step === 'rescan')
+    return completeScan(reading, await stageUnlisted(reading, state), after);
   return saveStep(reading, state, {
     plan: {
       step: 'rescan',

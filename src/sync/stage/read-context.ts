@@ -191,14 +191,18 @@ export async function rereadByIds(
 
 /**
  * Throws an `ErpError` `PAGE_OUT_OF_ORDER` when a page contains an id at or before the checkpoint: in that
- * order some records would be read twice and others never.
+ * order some records would be read twice and others never. Where only the ERP knows the order, just the
+ * checkpoint itself can be recognized.
  */
 export function assertAscendingPage(
+  { recordType: { keyOrder } }: Pick<RunReadContext, 'recordType'>,
   page: { readonly records: readonly { readonly id: string }[] },
   { checkpoint, plan: { idType } }: RunState,
 ): void {
   if (checkpoint === null) return;
-  const early = page.records.find(({ id }) => isValidId(id, idType) && !isIdBefore(checkpoint, id, idType));
+  const isEarly = (id: string): boolean =>
+    keyOrder === 'server' ? id === checkpoint : isValidId(id, idType) && !isIdBefore(checkpoint, id, idType);
+  const early = page.records.find(({ id }) => isEarly(id));
   if (early === undefined) return;
   throw new ErpError(
     'answer',
