@@ -7,6 +7,7 @@ import { z } from 'zod';
 import type { Ctx } from '../../../core/ctx.ts';
 import { createId } from '../../../core/id.ts';
 import { GuardedFetchError, type GuardedResponse } from '../../../core/network/guarded-fetch.ts';
+import { type AccessToken, createTokenCache } from '../../../core/network/token-cache.ts';
 import { findJson } from '../../../core/text/parse-json.ts';
 import type { ErpError } from '../../connector.ts';
 import { erpError, networkError, responseError } from './errors.ts';
@@ -44,8 +45,6 @@ const TokenResponse = z.object({
   token_type: z.string().regex(/^bearer$/i),
 });
 
-type Token = { readonly header: string; readonly renewAt: number };
-
 /** Logs in with the first `authorize`, not before. */
 export function createOauth2Authorizer(
   ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>,
@@ -53,45 +52,15 @@ export function createOauth2Authorizer(
   keys: Oauth2Keys,
 ): Authorizer {
   const url = `${origin}/services/rest/auth/oauth2/v1/token`;
-  let current: Token | null = null;
-  let pendingLogin: Promise<Token> | null = null;
-
-  // Not bound to one caller's signal: others wait for the same token.
-  const login = (): Promise<Token> => {
-    pendingLogin ??= requestToken(ctx, url, keys)
-      .then((token) => (current = token))
-      .finally(() => (pendingLogin = null));
-    return pendingLogin;
-  };
-
-  return {
-    async authorize({ signal }) {
-      if (current !== null && ctx.clock.now().getTime() < current.renewAt) return current.header;
-      signal.throwIfAborted();
-      return (await untilAborted(login(), signal)).header;
-    },
-    invalidate(refusedHeader) {
-      if (current?.header === refusedHeader) current = null;
-    },
-  };
-}
-
-async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+  const tokens = createTokenCache(ctx.clock, () => requestToken(ctx, url, keys));
+  return { authorize: ({ signal }) => tokens.header(signal), invalidate: tokens.invalidate };
 }
 
 async function requestToken(
   ctx: Pick<Ctx, 'fetch' | 'clock' | 'settings'>,
   url: string,
   keys: Oauth2Keys,
-): Promise<Token> {
+): Promise<AccessToken> {
   const requestedAt = ctx.clock.now();
   const body = new URLSearchParams({
     grant_type: 'client_credentials',

@@ -1,5 +1,6 @@
 // Maps what NetSuite or the network did to an ErpError: its kind, stable code, and what a person can do.
 import type { GuardedFetchError, GuardedResponse } from '../../../core/network/guarded-fetch.ts';
+import { readRetryAfter } from '../../../core/network/retry-after.ts';
 import { ErpError, type ErpErrorKind } from '../../connector.ts';
 
 const renewCertificate =
@@ -115,13 +116,6 @@ export function errorDetail(text: string): { code: string; detail: string; path:
 }
 const noDetail = { code: '', detail: '', path: '' };
 
-/** From `Retry-After`, which is in seconds or a date; empty when it is absent or unreadable. */
-function retryAfter(response: GuardedResponse, now: Date): { retryAfterMs?: number } {
-  const value = response.headers['retry-after']?.trim() ?? '';
-  const waitMs = /^\d{1,6}$/.test(value) ? Number(value) * 1000 : Date.parse(value) - now.getTime();
-  return Number.isFinite(waitMs) ? { retryAfterMs: Math.max(0, waitMs) } : {};
-}
-
 /** Classifies a refused query by NetSuite's message, because NetSuite has one code for all of them. */
 function queryError(code: string, detail: string): ErpError {
   if (refusedColumn(detail) !== null) return erpError('query', 'COLUMN_UNKNOWN', detail);
@@ -158,12 +152,12 @@ export function responseError(response: GuardedResponse, now: Date): ErpError {
   if (status === 401) return erpError('credentials', 'INVALID_LOGIN', message);
   if (status === 403) return erpError('forbidden', 'PERMISSION_MISSING', message);
   if (status === 429 || code === 'CONCURRENCY_LIMIT_EXCEEDED') {
-    return erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', message, retryAfter(response, now));
+    return erpError('throttled', 'CONCURRENCY_LIMIT_EXCEEDED', message, readRetryAfter(response, now));
   }
   if (status >= 500 || status === 408) {
     return new ErpError('down', code === '' ? 'SERVER_ERROR' : code, message, {
       fix: fixes.SERVER_ERROR,
-      ...retryAfter(response, now),
+      ...readRetryAfter(response, now),
     });
   }
   // A redirect or an error without NetSuite's own details comes from something else at that address.

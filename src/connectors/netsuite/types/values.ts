@@ -1,13 +1,11 @@
 // Converts NetSuite's text values to ours, one at a time. It decides what is a valid value of a type;
 // anything else is reported as a problem and never coerced. Numbers stay text: a float would lose cents.
 import { isDay, isTime } from '../../../core/text/calendar.ts';
+import { plainDecimal } from '../../../core/text/plain-decimal.ts';
 import type { FieldType } from '../../connector.ts';
 import type { SourceValue } from '../../source-records.ts';
 
-const plainDecimal = /^-?(?:0|[1-9]\d{0,40})(?:\.\d{1,40})?$/;
-const decimal = /^(-?)(\d*)(?:\.(\d*))?(?:E([+-]?\d{1,3}))?$/i;
 const integer = /^-?\d{1,18}$/;
-const maxExponent = 60;
 
 const id = /^(?:0|-?[1-9]\d{0,17})$/;
 
@@ -54,7 +52,7 @@ const parsers: Readonly<Record<FieldType, (raw: string) => string | undefined>> 
   list: parseText,
   multiselect: (raw) => ifValid(raw, chosenIds(raw) !== undefined),
   integer: (raw) => ifValid(raw, integer.test(raw)),
-  number: (raw) => (plainDecimal.test(raw) ? raw : decimalText(raw)),
+  number: plainDecimal,
   boolean: (raw) => (raw === 'T' ? 'true' : raw === 'F' ? 'false' : undefined),
   date: (raw) => ifValid(raw, isDay(raw)),
   time: (raw) => ifValid(raw, isTime(raw)),
@@ -74,17 +72,3 @@ const problems: Readonly<Record<FieldType, string>> = {
   time: 'is not a time in UTC of the years 0001 to 9999',
   lines: 'is not a value',
 };
-
-/** `.5` → `0.5`, `1.0E-4` → `0.00010`, exactly and without a float; undefined for what isn't a number. */
-function decimalText(raw: string): string | undefined {
-  const [, sign = '', whole = '', fraction = '', exponentText = '0'] = decimal.exec(raw) ?? [];
-  const exponent = Number(exponentText);
-  if (whole === '' && fraction === '') return undefined;
-  if (Math.abs(exponent) > maxExponent || raw.length > 100) return undefined;
-  const point = whole.length + exponent;
-  const digits = `${'0'.repeat(Math.max(0, -point))}${whole}${fraction}`.padEnd(point, '0');
-  const split = Math.max(0, point);
-  const left = digits.slice(0, split).replace(/^0+(?=\d)/, '');
-  const right = digits.slice(split);
-  return `${sign}${left === '' ? '0' : left}${right === '' ? '' : `.${right}`}`;
-}
