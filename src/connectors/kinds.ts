@@ -3,6 +3,8 @@
 import type { Connector, ConnectorCtx } from './connector.ts';
 import { NetsuiteSecrets, NetsuiteSettings } from './netsuite/connection.ts';
 import { netsuite } from './netsuite/connector.ts';
+import { OdataSecrets, OdataSettings } from './odata/connection.ts';
+import { odata } from './odata/connector.ts';
 
 type StoredConnectorFactory = (ctx: ConnectorCtx, settings: unknown, secrets: unknown) => Connector;
 
@@ -12,6 +14,8 @@ export type ConnectorKinds = Readonly<Record<string, StoredConnectorFactory>>;
 export const connectorKinds: ConnectorKinds = {
   netsuite: (ctx, settings, secrets) =>
     netsuite.create(ctx, NetsuiteSettings.parse(settings), NetsuiteSecrets.parse(secrets)),
+  odata: (ctx, settings, secrets) =>
+    odata.create(ctx, OdataSettings.parse(settings), OdataSecrets.parse(secrets)),
 };
 
 /**

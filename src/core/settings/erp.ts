@@ -1,6 +1,6 @@
 // Settings of connections to ERPs and of syncs.
 import { z } from 'zod';
-import { derived, fixed, inMs, setting } from './declare.ts';
+import { derived, fixed, inBytes, inMs, setting } from './declare.ts';
 import { integer, list, megabyte } from './values.ts';
 
 export const erpSettings = {
@@ -29,6 +29,15 @@ export const erpSettings = {
     requestTimeoutMs: fixed(120_000),
     /** A larger response is an error. */
     maxResponseBytes: fixed(64 * megabyte),
+    /** A larger description of an ERP's record types in one response is an error. */
+    maxMetadataBytes: inBytes(
+      setting(
+        'ERP_MAX_METADATA_MB',
+        integer(1, 128),
+        '64',
+        'Largest metadata document of an OData service, in megabytes. Dynamics 365 Finance sends about 40.',
+      ),
+    ),
     /**
      * A page of records ends early when the responses for it have this many characters, and the next one
      * requests fewer records.

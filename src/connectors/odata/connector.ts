@@ -1,0 +1,76 @@
+// Implements the Connector contract for an OData v4 service. It only assembles the parts, which decide.
+import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError } from '../connector.ts';
+import type { OdataSecrets, OdataSettings } from './connection.ts';
+import { parseCsdl } from './metadata/csdl.ts';
+import { describeRecordTypes, listHeads } from './metadata/describe.ts';
+import { probeRecordType } from './metadata/probe.ts';
+import { createReads } from './read/records.ts';
+import { inconsistentResponse } from './requests/errors.ts';
+import { createOdataHttp, type OdataHttp } from './requests/http.ts';
+import { createSignIn } from './requests/sign-in.ts';
+
+/** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before `create`. */
+export const odata: ConnectorKind<OdataSettings, OdataSecrets> = { create: createOdataConnector };
+
+function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secrets: OdataSecrets): Connector {
+  const { serviceRoot, tenant, company } = settings;
+  const account = [serviceRoot, tenant, company].map((part) => JSON.stringify(part)).join(' ');
+  const http = createOdataHttp({
+    ctx,
+    settings,
+    signIn: createSignIn(ctx, settings, secrets),
+    limiter: ctx.erpLimits.of(account, ctx.settings.erp.concurrency),
+  });
+  const reads = createReads(http, settings.pageSize);
+  const readCsdl = async (signal: AbortSignal) => parseCsdl(await http.getMetadata(signal), signal);
+  return {
+    ...reads,
+    test: (signal) => testConnection({ ctx, http, account: serviceRoot }, signal),
+    now: (signal) => readTime(http, signal),
+    today: async (signal) => toDay(await readTime(http, signal), settings.timeZone),
+    discover: async (signal) => listHeads(await readCsdl(signal), settings),
+    async metadata(signal, only = []) {
+      if (only.length === 0) return [];
+      const described = describeRecordTypes(await readCsdl(signal), settings, only);
+      return Promise.all(described.map((one) => probeRecordType(reads, one, signal)));
+    },
+    deletedSince: async () => ({
+      available: false,
+      reason: 'OData services have no list of deletions',
+      fix: 'Nothing to do: deletions are found by comparing ids.',
+    }),
+  };
+}
+
+/** The Date header of the service document, or of the company. */
+async function readTime(http: OdataHttp, signal: AbortSignal): Promise<Date> {
+  const { at = '' } = await http.getText(http.address(''), signal);
+  const time = new Date(at);
+  if (Number.isNaN(time.getTime())) throw inconsistentResponse('The response has no time of the ERP');
+  return time;
+}
+
+const toDay = (time: Date, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(
+    time,
+  );
+
+type Tested = {
+  readonly ctx: Pick<ConnectorCtx, 'clock'>;
+  readonly http: OdataHttp;
+  readonly account: string;
+};
+
+/** Signs in and reads the service document; an `ErpError` becomes a problem. Rejects with the signal's reason. */
+async function testConnection({ ctx, http, account }: Tested, signal: AbortSignal) {
+  const startedMs = ctx.clock.monotonicMs();
+  const problems = await readTime(http, signal).then(
+    () => [],
+    (error: unknown) => {
+      if (signal.aborted || !(error instanceof ErpError)) throw error;
+      return [{ code: error.code, message: error.message, fix: error.fix }];
+    },
+  );
+  const latencyMs = Math.round(ctx.clock.monotonicMs() - startedMs);
+  return { ok: problems.length === 0, latencyMs, account, problems };
+}

@@ -1,0 +1,88 @@
+// Finds out by real requests what a service supports of the queries for an entity set: filter and order by its
+// key, its lines within records, and the filter by modification time.
+import { type Connector, ErpError } from '../../connector.ts';
+import { linesField } from './definition.ts';
+import type { Described } from './describe.ts';
+
+type Variant = { readonly paging: 'key' | 'nextLink'; readonly refusedLines: string | null };
+type Reads = Pick<Connector, 'readPage'>;
+
+/** Behind every modification: the filter is checked, and no record read. */
+const farFuture = new Date('2200-01-01T00:00:00Z');
+
+function toVariant(described: Described, { paging, refusedLines }: Variant): Described {
+  const lines = refusedLines === null ? described.definition.lines : null;
+  const withoutLines = {
+    syncable: false,
+    reason: `The ERP refuses to read lines with records: ${refusedLines}`,
+  };
+  return {
+    ...described,
+    ...(paging === 'nextLink' && { keyOrder: 'server' as const }),
+    fields: described.fields.map((field) =>
+      field.name === linesField && refusedLines !== null ? { ...field, ...withoutLines } : field,
+    ),
+    definition: { ...described.definition, paging, lines },
+  };
+}
+
+/** The message of the service's refusal; null where it supports the queries. Rejects as `readPage`. */
+async function findRefusal(reads: Reads, recordType: Described, since: Date | null, signal: AbortSignal) {
+  const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
+  const request = { recordType, fields, limit: 1, changedSince: since, signal };
+  try {
+    const first = await reads.readPage({ ...request, afterId: null });
+    if (first.lastId !== null && recordType.definition.paging === 'key')
+      await reads.readPage({ ...request, afterId: first.lastId });
+    return null;
+  } catch (error) {
+    const isRefusal = error instanceof ErpError && (error.kind === 'query' || error.code === 'PAGE_REPEATS');
+    if (!isRefusal) throw error;
+    return error.message;
+  }
+}
+
+const exclude = (described: Described, reason: string): Described => ({
+  ...described,
+  reason,
+  fields: described.fields.map((field) => ({ ...field, syncable: false, reason })),
+});
+
+async function findVariant(reads: Reads, described: Described, signal: AbortSignal): Promise<Described> {
+  let refusal = '';
+  for (const paging of ['key', 'nextLink'] as const) {
+    const whole = toVariant(described, { paging, refusedLines: null });
+    const refused = await findRefusal(reads, whole, null, signal);
+    if (refused === null) return whole;
+    refusal = refused;
+    if (described.definition.lines === null) continue;
+    const bare = toVariant(described, { paging, refusedLines: refused });
+    if ((await findRefusal(reads, bare, null, signal)) === null) return bare;
+  }
+  return exclude(described, `The ERP refuses to read these records: ${refusal}`);
+}
+
+function withoutModified({ reading, definition, ...described }: Described): Described {
+  const changes = reading && { reading: { ...reading, changes: 'full' as const } };
+  return { ...described, ...changes, modifiedField: null, definition: { ...definition, modified: null } };
+}
+
+/**
+ * The record type as the service supports it, with the reason where its records can't be read. Rejects as
+ * `readPage`, but not for a refusal.
+ */
+export async function probeRecordType(
+  reads: Reads,
+  described: Described,
+  signal: AbortSignal,
+): Promise<Described> {
+  try {
+    const found = described.reason === null ? await findVariant(reads, described, signal) : described;
+    if (found.reason !== null || found.modifiedField === null) return found;
+    const refused = await findRefusal(reads, found, farFuture, signal);
+    return refused === null ? found : withoutModified(found);
+  } catch (error) {
+    if (!(error instanceof ErpError) || error.kind !== 'forbidden') throw error;
+    return exclude(described, error.message);
+  }
+}

@@ -1,0 +1,53 @@
+// Converts values of OData's JSON format to ours, one at a time. Anything that isn't a value of its type is
+// reported as a problem and never coerced. Numbers stay text: a float would lose cents.
+import { isDay, isTime } from '../../../core/text/calendar.ts';
+import type { DigitsJson } from '../../../core/text/exact-json.ts';
+import { plainDecimal } from '../../../core/text/plain-decimal.ts';
+import type { FieldType } from '../../connector.ts';
+import type { SourceValue } from '../../source-records.ts';
+
+const storable = (raw: string): string | undefined =>
+  raw.includes('\0') || !raw.isWellFormed() ? undefined : raw;
+const ifValid = (raw: string, isValid: boolean): string | undefined => (isValid ? raw : undefined);
+const emptyGuid = '00000000-0000-0000-0000-000000000000';
+
+const time = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(:\d{2})?(?:\.\d{1,12})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
+
+/** In UTC, without the fraction of a second. */
+function toTime(raw: string): string | undefined {
+  const [, minute = '', second = ':00', zone = ''] = time.exec(raw) ?? [];
+  const local = `${minute}${second}Z`.toUpperCase();
+  if (!isTime(local)) return undefined;
+  if (zone.toUpperCase() === 'Z') return local;
+  const [hours = 0, minutes = 0] = zone.slice(1).split(':').map(Number);
+  const aheadMs = (hours * 60 + minutes) * (zone.startsWith('-') ? -60_000 : 60_000);
+  const utc = `${new Date(Date.parse(local) - aheadMs).toISOString().slice(0, 19)}Z`;
+  return isTime(utc) ? utc : undefined;
+}
+
+const parsers: Readonly<Record<FieldType, (raw: string) => SourceValue | undefined>> = {
+  text: storable,
+  list: storable,
+  multiselect: () => undefined,
+  // An empty GUID names no record.
+  reference: (raw) => (raw === emptyGuid || raw === '' ? null : storable(raw)),
+  integer: (raw) => ifValid(raw, /^-?\d{1,18}$/.test(raw)),
+  number: plainDecimal,
+  boolean: () => undefined,
+  date: (raw) => ifValid(raw, isDay(raw)),
+  time: toTime,
+  lines: () => undefined,
+};
+
+/** Undefined for what isn't a value of this type. */
+export function parseValue(raw: DigitsJson | undefined, type: FieldType): SourceValue | undefined {
+  if (raw === undefined || raw === null) return null;
+  if (type === 'boolean') return typeof raw === 'boolean' ? String(raw) : undefined;
+  return typeof raw === 'string' ? parsers[type](raw) : undefined;
+}
+
+/** The name of an enumeration's member as people read it: Business Central writes spaces as `_x0020_`. */
+export const memberLabel = (member: SourceValue): SourceValue =>
+  member?.replaceAll(/_x([\dA-Fa-f]{4})_/g, (_whole, code) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  ) ?? null;

@@ -1,0 +1,97 @@
+// A stored connection of kind `odata`, from the first load to deletions, read from a server that was written
+// elsewhere. What must be stored is computed from the data files alone.
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { inTransaction } from '../../../src/db/transaction.ts';
+import { createTenantConnector, secretBinding } from '../../../src/sync/account/connection.ts';
+import type { RunRow } from '../../../src/sync/queue/runs.store.ts';
+import { workOnRun } from '../../../src/sync/run/worker.ts';
+import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
+import { useSync } from '../../sync/site.ts';
+import { type Judge, startJudge } from './judge.ts';
+import { settingsFor } from './service.ts';
+
+const site = useSync({ pageSize: 5 });
+type Row = Readonly<Record<string, string>>;
+const orders: Row[] = JSON.parse(readFileSync(new URL('data/PurchaseOrder.json', import.meta.url), 'utf8'));
+const items: Row[] = JSON.parse(
+  readFileSync(new URL('data/PurchaseOrderItem.json', import.meta.url), 'utf8'),
+);
+
+let judge: Judge;
+let fixture: SyncFixture;
+beforeAll(async () => {
+  judge = await startJudge();
+});
+afterAll(() => judge.stop());
+
+async function connect(recordType: string): Promise<void> {
+  fixture = await syncFixture(site.ctx, memoryErp(), { recordType });
+  await inTransaction(fixture.tenant, (tx) =>
+    tx('erp_connections')
+      .insert({
+        organization_id: fixture.organizationId,
+        kind: 'odata',
+        account_id: 'orders',
+        settings: JSON.stringify(settingsFor(judge.url, { dialect: 'sap' })),
+        secrets: site.ctx.keyring.encrypt(
+          JSON.stringify({ password: 'secret' }),
+          secretBinding(fixture.organizationId, 'erp-secrets'),
+        ),
+      })
+      .onConflict('organization_id')
+      .merge(),
+  );
+}
+
+async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> {
+  const id = await fixture.queue(mode);
+  const { settings } = site.ctx;
+  const ctx = {
+    ...site.ctx,
+    settings: { ...settings, erp: { ...settings.erp, allowedHosts: ['127.0.0.1'] } },
+  };
+  await workOnRun(ctx, await fixture.claim(), noSignal, (tenant) => createTenantConnector(tenant));
+  return fixture.row(id);
+}
+
+describe('purchase orders of a stored connection', () => {
+  beforeEach(() => connect('PurchaseOrder'));
+
+  it('are loaded page by page in the order of the service, with their lines', async () => {
+    expect(await sync()).toMatchObject({
+      status: 'succeeded',
+      mode: 'full',
+      counts: { inserted: orders.length, rejected: 0 },
+    });
+    const rows = new Map((await fixture.rows()).map((row) => [row['id'], row]));
+    expect([...rows.keys()].sort()).toEqual(orders.map((row) => row['PurchaseOrder']).sort());
+    for (const order of orders) {
+      const id = order['PurchaseOrder'];
+      const stored = rows.get(id);
+      expect(stored).toMatchObject({ f_supplier: order['Supplier'], f_netamount: order['NetAmount'] });
+      const lines = stored?.['f_lines'] as Row[];
+      expect(lines.map((line) => line['PurchaseOrderItemText'])).toEqual(
+        items.filter((row) => row['PurchaseOrder'] === id).map((row) => row['PurchaseOrderItemText']),
+      );
+    }
+  });
+
+  it('change nothing when they are read again', async () => {
+    await sync();
+    expect(await sync('full')).toMatchObject({
+      status: 'succeeded',
+      counts: { inserted: 0, updated: 0, deleted: 0, unchanged: orders.length },
+    });
+    expect(await sync()).toMatchObject({ status: 'succeeded', mode: 'incremental' });
+  });
+});
+
+describe('their items, by keys of two properties', () => {
+  beforeEach(() => connect('PurchaseOrderItem'));
+
+  it('are loaded, and read in full each time', async () => {
+    expect(await sync()).toMatchObject({ status: 'succeeded', counts: { inserted: items.length } });
+    expect(await sync()).toMatchObject({ mode: 'full', counts: { unchanged: items.length } });
+  });
+});
