@@ -90,7 +90,9 @@ async function readMore(walk: Walk, key: OdataDefinition['key']): Promise<void> 
 
 /**
  * Reads collections whose service refuses to filter by key. A page that goes on where the last one ended
- * follows the service's link; any other one begins at the start and skips what is known.
+ * follows the service's link; any other one begins at the start and skips what is known. The returned function
+ * rejects as `followPages`, with ANSWER_INCONSISTENT where the last record is gone, and with PAGE_REPEATS for a
+ * page of records that were all read before.
  */
 export function createWalker(http: OdataHttp) {
   const walks = new Map<string, Walk>();
