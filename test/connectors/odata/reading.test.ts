@@ -165,6 +165,21 @@ describe('counts', () => {
     expect(await connector.count(item, signal)).toBe(items.length);
   });
 
+  it('of changes are those of the service, of all ids or of a range', async () => {
+    const since = new Date('2026-02-08T00:00:00Z');
+    const changed = orders.filter((row) => String(row['LastChangeDateTime']) >= '2026-02-08');
+    const request = { recordType: order, since, signal };
+    expect(await connector.countChanged?.(request)).toEqual({
+      records: changed.length,
+      withChangedLines: null,
+    });
+    const { listed } = await connector.listIds({ ...firstPage, recordType: order, changedSince: since });
+    const upTo = listed[1]?.id ?? null;
+    expect(await connector.countChanged?.({ ...request, range: { afterId: null, upTo } })).toMatchObject({
+      records: 2,
+    });
+  });
+
   it.each(['order', 'item'] as const)('of ranges add up: %s', async (which) => {
     const recordType = which === 'order' ? order : item;
     const { listed } = await connector.listIds({ recordType, afterId: null, limit: 1_000, signal });

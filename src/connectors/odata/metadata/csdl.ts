@@ -47,7 +47,6 @@ type Draft = {
   readonly definitions: Map<string, string>;
   readonly sets: CsdlSet[];
   readonly labels: Map<string, string>;
-  readonly descriptions: Map<string, string>;
   namespace: string;
   type: CsdlType | undefined;
 };
@@ -119,11 +118,11 @@ const openers: Readonly<Record<string, Opener>> = {
   Annotations: (_draft, { Target: target = '' }) => target,
 };
 
-/** Where the text of an annotation belongs; undefined for one that names nothing. */
-const termTexts = (draft: Draft, term: string | undefined): Map<string, string> | undefined => {
+/** The text of an annotation, if it names something; a label counts more than a description. */
+function addText({ labels }: Draft, path: string, term: string | undefined, text: string): void {
   const last = term?.split('.').at(-1);
-  return last === 'Label' ? draft.labels : last === 'Description' ? draft.descriptions : undefined;
-};
+  if (last === 'Label' || (last === 'Description' && !labels.has(path))) labels.set(path, text);
+}
 
 type Frame = { readonly name: string; readonly path: string; readonly term: string | undefined };
 
@@ -137,7 +136,7 @@ function openElement(draft: Draft, parent: Frame | undefined, tag: sax.Tag): Fra
   if (label !== undefined) draft.labels.set(path, label);
   const term = name === 'Annotation' ? attributes['Term'] : undefined;
   const text = attributes['String'];
-  if (text !== undefined) termTexts(draft, term)?.set(path, text);
+  if (text !== undefined) addText(draft, path, term, text);
   return { name, path, term: term ?? (name === 'String' ? parent?.term : undefined) };
 }
 
@@ -161,7 +160,7 @@ const unreadable = (message: string, cause?: unknown) =>
 export async function parseCsdl(parts: readonly string[], signal: AbortSignal): Promise<Csdl> {
   const draft: Draft = {
     ...{ aliases: new Map(), types: new Map(), enums: new Map(), definitions: new Map(), sets: [] },
-    ...{ labels: new Map(), descriptions: new Map(), namespace: '', type: undefined },
+    ...{ labels: new Map(), namespace: '', type: undefined },
   };
   const frames: Frame[] = [];
   let hasRoot = false;
@@ -180,7 +179,7 @@ export async function parseCsdl(parts: readonly string[], signal: AbortSignal): 
   parser.onclosetag = () => frames.pop();
   parser.ontext = (text) => {
     const frame = frames.at(-1);
-    if (frame?.name === 'String') termTexts(draft, frame.term)?.set(frame.path, text);
+    if (frame?.name === 'String') addText(draft, frame.path, frame.term, text);
   };
   for (const part of parts) {
     parser.write(part);
@@ -203,15 +202,12 @@ function toCsdl(draft: Draft): Csdl {
     const isContainer = rest.length > 0 && !draft.types.has(resolve(type)) && !draft.enums.has(resolve(type));
     return isContainer ? rest.join('/') : [resolve(type), ...rest].join('/');
   };
-  const byPath = (texts: ReadonlyMap<string, string>) =>
-    new Map([...texts].map(([path, text]) => [resolvePath(path), text]));
-  const labels = byPath(draft.labels);
-  const descriptions = byPath(draft.descriptions);
+  const labels = new Map([...draft.labels].map(([path, text]) => [resolvePath(path), text.slice(0, 200)]));
   return {
     sets: draft.sets,
     findType: (name) => draft.types.get(resolve(name)),
     isFlags: (name) => draft.enums.get(resolve(name)) ?? null,
     toUnderlying: (name) => draft.definitions.get(resolve(name)) ?? resolve(name),
-    findLabel: (path) => (labels.get(path) ?? descriptions.get(path))?.slice(0, 200),
+    findLabel: (path) => labels.get(path),
   };
 }

@@ -1,5 +1,5 @@
 // Reads records by key, by id and by modification time: `$filter`, `$orderby` and `$top`, never `$skip`.
-import { type Connector, ErpError, type RecordTypeMetadata } from '../../connector.ts';
+import { type Connector, ErpError, type IdRange, type RecordTypeMetadata } from '../../connector.ts';
 import { getDefinition, linesField, type OdataDefinition } from '../metadata/definition.ts';
 import { erpError, inconsistentResponse } from '../requests/errors.ts';
 import type { JsonObject, OdataHttp } from '../requests/http.ts';
@@ -104,7 +104,7 @@ function createRowReader(http: OdataHttp, pageSize: number | null): ReadRows {
 export function createReads(
   http: OdataHttp,
   pageSize: number | null,
-): Pick<Connector, 'readPage' | 'readByIds' | 'scan' | 'listIds' | 'count'> {
+): Pick<Connector, 'readPage' | 'readByIds' | 'scan' | 'listIds' | 'count' | 'countChanged'> {
   const readRows = createRowReader(http, pageSize);
   return {
     async readPage({ recordType, fields, ...selection }) {
@@ -127,15 +127,23 @@ export function createReads(
         path === undefined ? null : (parseValue(valueAt(row, path), 'time') ?? null);
       return { listed: rows.map(({ id, row }) => ({ id, modifiedAt: toTime(row) })), hasMore };
     },
-    count: (...request) => countRecords(http, ...request),
+    count: (recordType, signal, range) => countRecords(http, getDefinition(recordType), [], signal, range),
+    async countChanged({ recordType, since, signal, range }) {
+      const plan = planRead(recordType, []);
+      const changed = changedFilter(plan, since);
+      const records = await countRecords(http, plan.definition, changed, signal, range);
+      return { records, withChangedLines: null };
+    },
   };
 }
 
 async function countRecords(
   http: OdataHttp,
-  ...[recordType, signal, { afterId, upTo } = { afterId: null, upTo: null }]: Parameters<Connector['count']>
+  definition: OdataDefinition,
+  filters: readonly string[],
+  signal: AbortSignal,
+  { afterId, upTo }: IdRange = { afterId: null, upTo: null },
 ): Promise<number> {
-  const definition = getDefinition(recordType);
   const { set, key, paging } = definition;
   if (paging === 'nextLink' && (afterId !== null || upTo !== null))
     throw erpError('query', 'QUERY_REFUSED', `${set} can't be counted by ranges of its key`);
@@ -143,7 +151,7 @@ async function countRecords(
   const within = upTo === null ? [] : [beyond(key, upTo, 'lt'), equalTo(key, upTo)];
   if ([...behind, ...within].includes(undefined)) throw refusedId(`${afterId}–${upTo}`);
   const upToFilter = within.length === 0 ? [] : [within.map((one) => `(${one})`).join(' or ')];
-  const filter = allOf([...behind.map(String), ...upToFilter]);
+  const filter = allOf([...filters, ...behind.map(String), ...upToFilter]);
   const inBody = { ...filter, $count: 'true', $top: '1', $select: toSelect(keyPaths(key)) };
   const readFromBody = async (error: unknown) => {
     const isRefused =
