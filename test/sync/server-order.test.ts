@@ -6,8 +6,8 @@ import { useSync } from './site.ts';
 
 const site = useSync({ pageSize: 10 });
 
-async function loaded(count: number): Promise<SyncFixture> {
-  const fixture = await site.dated(count);
+async function loaded(count: number, maxDeleteShare = 0.02): Promise<SyncFixture> {
+  const fixture = await site.dated(count, { maxDeleteShare });
   fixture.erp.keyOrder = 'server';
   await fixture.expectSuccess('incremental', { inserted: count }, { mode: 'full' });
   wait(fixture, 1);
@@ -73,6 +73,58 @@ describe('a record type in the order of its ERP', () => {
     wait(fixture, 24); // another day: a scan is due though the counts agree
     expect(await fixture.sync('incremental')).toMatchObject({ counts: { inserted: 1, deleted: 1 } });
     await expectSame(fixture);
+  });
+
+  it('is scanned twice when counts contradict the first scan, which then counts for nothing', async () => {
+    const fixture = await loaded(2_050, 0.1);
+    const { erp } = fixture;
+    erp.deleted = null;
+    const reversed = (id: string): string => [...id].toReversed().join('');
+    const last = [...erp.records.keys()].sort((a, b) => (reversed(a) < reversed(b) ? -1 : 1)).slice(-60);
+    let counts = 0;
+    erp.claimedCount = () => 2_100;
+    erp.before('count', () => {
+      counts += 1;
+      if (counts !== 3) return;
+      for (const id of last) erp.drop(id);
+      erp.claimedCount = null;
+    });
+    const run = await fixture.sync('incremental');
+    expect(findCheck(run, 'scan')?.facts).toMatchObject({ scans: 2 });
+    expect(run).toMatchObject({ status: 'succeeded', counts: { deleted: 60 } });
+    await expectSame(fixture);
+  });
+
+  it('is scanned on when reading a record that a page lists failed', async () => {
+    const fixture = await loaded(30);
+    fixture.erp.put(31, {}, { modifiedAt: '2026-04-01T00:00:00Z' });
+    fixture.erp.failOnce('readByIds', erpError('down', 'GONE'));
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    await expectSame(fixture);
+  });
+
+  it('fails while the ERP lists a record that it does not return', async () => {
+    const fixture = await site.dated(1_100);
+    fixture.erp.keyOrder = 'server';
+    fixture.erp.locked.add('9'); // on the second page of ids, before the end of the first one as a number
+    await fixture.expectFailure('full', 'COUNT_MISMATCH');
+  });
+
+  it('is read again in full by and by, in pages that go on where the last run ended', async () => {
+    const fixture = await loaded(35);
+    wait(fixture, 84);
+    const slices: unknown[] = [];
+    for (let run = 0; run < 4; run += 1) {
+      wait(fixture, 0.25);
+      const facts = findCheck(await fixture.sync('incremental'), 'rolling')?.facts;
+      slices.push([facts?.['records'], facts?.['ended'], facts?.['onlyHere']]);
+    }
+    expect(slices).toEqual([
+      [10, false, 10],
+      [10, false, 10],
+      [10, false, 10],
+      [5, true, 5],
+    ]);
   });
 
   it('fails when a page contains the record after which it begins', async () => {

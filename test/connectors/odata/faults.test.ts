@@ -16,7 +16,16 @@ import {
   signal,
   useWire,
 } from '../netsuite/wire.ts';
-import { createOdataAt, metadataWith, optionsOf, sendText, serving, settingsFor } from './service.ts';
+import {
+  createOdataAt,
+  describeOne,
+  metadataWith,
+  optionsOf,
+  readMetadata,
+  sendText,
+  serving,
+  settingsFor,
+} from './service.ts';
 
 const wire = useWire();
 const types = `<EntityType Name="thing"><Key><PropertyRef Name="key"/></Key>
@@ -168,6 +177,22 @@ describe('values', () => {
   });
 });
 
+describe('a foreign key', () => {
+  it('names no record when it is the empty GUID', async () => {
+    const id = '3f2504e0-4f89-41d3-9a0c-0305e82c3301';
+    let customerId = '00000000-0000-0000-0000-000000000000';
+    wire.answer = serving(readMetadata('business-central'), ({ path }) =>
+      decodeURIComponent(path).includes('id gt') ? rows() : rows({ id, customerId, salesInvoiceLines: [] }),
+    );
+    const invoice = await describeOne(connector, 'salesInvoices');
+    const readCustomer = async () =>
+      (await read({ recordType: invoice, fields: ['customerId'] })).records[0]?.values['customerId'];
+    expect(await readCustomer()).toBeNull();
+    customerId = id;
+    expect(await readCustomer()).toBe(id);
+  });
+});
+
 describe('links', () => {
   it.each([
     'https://evil.example/things',
@@ -249,6 +274,14 @@ describe('a service that does not order by key', () => {
     connector = createOdataAt(wire.url);
     const page = await read({ limit: 50, afterId: lastId });
     expect(page.records.map(({ id }) => Number(id))).toEqual(all.slice(5).map(({ key }) => key));
+  });
+
+  it('is read on after the run that began is over', async () => {
+    const first = new AbortController();
+    const { lastId } = await read({ limit: 2, signal: first.signal });
+    first.abort();
+    const page = await read({ limit: 50, afterId: lastId });
+    expect(page.records).toHaveLength(8);
   });
 
   it('fails where that record is gone', async () => {

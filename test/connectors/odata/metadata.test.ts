@@ -183,6 +183,20 @@ describe('an entity set', () => {
     ]);
   });
 
+  it('names by a foreign key the set that its navigation is bound to, of several of one type', async () => {
+    const types = `${thing()}<EntityType Name="other"><Key><PropertyRef Name="no"/></Key>
+      <Property Name="no" Type="Edm.Int32"/><Property Name="one" Type="Edm.Int32"/><Property Name="two" Type="Edm.Int32"/>
+      ${['one', 'two'].map((name) => `<NavigationProperty Name="to_${name}" Type="ns.thing"><ReferentialConstraint Property="${name}" ReferencedProperty="id"/></NavigationProperty>`).join('')}</EntityType>`;
+    const bound = `<EntitySet Name="others" EntityType="ns.other"><NavigationPropertyBinding Path="to_one" Target="closed"/></EntitySet>`;
+    const { fields } = await describeThing(types, set('open') + set('closed') + bound, 'others');
+    expect(fields.map(({ name, type, target }) => [name, type, target])).toEqual([
+      ['id', 'text', undefined],
+      ['no', 'integer', undefined],
+      ['one', 'reference', 'closed'],
+      ['two', 'integer', undefined],
+    ]);
+  });
+
   it('with complex types that contain each other keeps its other fields', async () => {
     const types = `${thing('<Property Name="a" Type="ns.a"/>')}
       <ComplexType Name="a"><Property Name="own" Type="Edm.String"/><Property Name="b" Type="ns.b"/></ComplexType>
