@@ -96,17 +96,18 @@ describe('a record type in the order of its ERP', () => {
   });
 
   it('is scanned on when reading a record that a page lists failed', async () => {
-    const fixture = await loaded(30);
-    fixture.erp.put(31, {}, { modifiedAt: '2026-04-01T00:00:00Z' });
+    const fixture = await loaded(1_100);
+    wait(fixture, 24);
+    fixture.erp.put(99, { name: 'late' }, { modifiedAt: '2026-04-01T00:00:00Z' }); // on the second page
     fixture.erp.failOnce('readByIds', erpError('down', 'GONE'));
-    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { inserted: 1 } });
+    expect(await fixture.sync('incremental')).toMatchObject({ status: 'succeeded', counts: { updated: 1 } });
     await expectSame(fixture);
   });
 
   it('fails while the ERP lists a record that it does not return', async () => {
     const fixture = await site.dated(1_100);
     fixture.erp.keyOrder = 'server';
-    fixture.erp.locked.add('9'); // on the second page of ids, before the end of the first one as a number
+    fixture.erp.locked.add('99'); // on the second page of ids, before the end of the first one as a number
     await fixture.expectFailure('full', 'COUNT_MISMATCH');
   });
 
