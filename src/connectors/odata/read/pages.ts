@@ -65,62 +65,62 @@ export async function readLines(
   return lines;
 }
 
-/** A collection that is read by the service's own links, from where the last page ended. */
+/** The rows of a collection, with PAGE_REPEATS for a page of rows that were all there before. */
+async function* followRows(
+  http: OdataHttp,
+  url: string,
+  key: OdataDefinition['key'],
+  { limit, signal }: WalkPage,
+): AsyncGenerator<IdentifiedRow, void> {
+  const seen = new Set<string>();
+  for await (const page of followPages(http, url, signal, limit)) {
+    const rows = identify(key, page.rows);
+    if (rows.length > 0 && rows.every(({ id }) => seen.has(id)))
+      throw repeats(`The ERP returned the page that begins with ${rows[0]?.id} again`);
+    for (const { id } of rows) seen.add(id);
+    yield* rows;
+  }
+}
+
+type WalkPage = { readonly afterId: string | null; readonly limit: number; readonly signal: AbortSignal };
+/** A collection that is being read by the service's own links; `next` is the row behind the last page. */
 type Walk = {
   readonly signal: AbortSignal;
-  readonly pages: ReturnType<typeof followPages>;
-  readonly seenIds: Set<string>;
-  readonly rest: IdentifiedRow[];
-  lastId: string | null;
-  isComplete: boolean;
+  readonly rows: AsyncGenerator<IdentifiedRow, void>;
+  next: IteratorResult<IdentifiedRow, void>;
 };
-
 const maxWalks = 8;
 
-async function readMore(walk: Walk, key: OdataDefinition['key']): Promise<void> {
-  const { done, value } = await walk.pages.next();
-  walk.isComplete = done === true || !value.hasMore;
-  if (done === true) return;
-  const rows = identify(key, value.rows);
-  if (rows.length > 0 && rows.every(({ id }) => walk.seenIds.has(id)))
-    throw repeats(`The ERP returned the page that begins with ${rows[0]?.id} again`);
-  for (const { id } of rows) walk.seenIds.add(id);
-  walk.rest.push(...rows);
+async function startWalk(rows: Walk['rows'], { afterId, signal }: WalkPage): Promise<Walk> {
+  let next = await rows.next();
+  for (let isFound = afterId === null; !isFound; next = await rows.next()) {
+    if (next.done === true) throw inconsistentResponse(`The record ${afterId} is no longer listed`);
+    isFound = next.value.id === afterId;
+  }
+  return { signal, rows, next };
 }
 
 /**
- * Reads collections whose service refuses to filter by key. A page that goes on where the last one ended
+ * Reads collections whose service refuses to filter by key. A page that goes on where an earlier one ended
  * follows the service's link; any other one begins at the start and skips what is known. The returned function
  * rejects as `followPages`, with ANSWER_INCONSISTENT where the last record is gone, and with PAGE_REPEATS for a
  * page of records that were all read before.
  */
 export function createWalker(http: OdataHttp) {
   const walks = new Map<string, Walk>();
-  const start = (url: string, signal: AbortSignal, limit: number): Walk => {
-    const pages = followPages(http, url, signal, limit);
-    return { signal, pages, seenIds: new Set(), rest: [], lastId: null, isComplete: false };
-  };
-  return async (
-    url: string,
-    key: OdataDefinition['key'],
-    { afterId, limit, signal }: { afterId: string | null; limit: number; signal: AbortSignal },
-  ): Promise<RowPage> => {
-    const known = walks.get(url);
-    walks.delete(url);
-    const isNext = known !== undefined && known.lastId === afterId && known.signal === signal;
-    const walk = isNext && afterId !== null ? known : start(url, signal, limit);
-    while (walk.lastId !== afterId) {
-      const index = walk.rest.findIndex(({ id }) => id === afterId);
-      walk.rest.splice(0, index === -1 ? walk.rest.length : index + 1);
-      if (index !== -1) walk.lastId = afterId;
-      else if (walk.isComplete) throw inconsistentResponse(`The record ${afterId} is no longer listed`);
-      else await readMore(walk, key);
-    }
-    while (walk.rest.length <= limit && !walk.isComplete) await readMore(walk, key);
-    const rows = walk.rest.splice(0, limit);
-    walk.lastId = rows.at(-1)?.id ?? null;
-    const hasMore = walk.rest.length > 0;
-    if (hasMore && walks.size < maxWalks) walks.set(url, walk);
-    return { rows, hasMore };
+  return async (url: string, key: OdataDefinition['key'], page: WalkPage): Promise<RowPage> => {
+    const name = JSON.stringify([url, page.afterId]);
+    const known = walks.get(name);
+    walks.delete(name);
+    const isUsable = known?.signal === page.signal;
+    const walk = isUsable ? known : await startWalk(followRows(http, url, key, page), page);
+    const rows: IdentifiedRow[] = [];
+    for (; walk.next.done !== true && rows.length < page.limit; walk.next = await walk.rows.next())
+      rows.push(walk.next.value);
+    if (walk.next.done === true) return { rows, hasMore: false };
+    const [oldest] = walks.keys();
+    if (oldest !== undefined && walks.size === maxWalks) walks.delete(oldest);
+    walks.set(JSON.stringify([url, rows.at(-1)?.id ?? null]), walk);
+    return { rows, hasMore: true };
   };
 }

@@ -35,21 +35,17 @@ const TokenResponse = z.object({
  * `ErpError`, as it does for everything that the token address did.
  */
 export function createSignIn(ctx: SignInCtx, { signIn }: OdataSettings, secrets: OdataSecrets): SignIn {
+  const fixed = (headers: SignInHeaders): SignIn => ({ headers: async () => headers, renew: () => false });
   if (signIn.method === 'oauth2' && 'clientSecret' in secrets)
     return createTokenSignIn(ctx, { ...signIn, ...secrets });
-  const headers = fixedHeaders(signIn, secrets);
-  const refusal = erpError('credentials', 'SIGN_IN_REFUSED', 'The secrets belong to another sign-in');
-  return { headers: async () => headers ?? Promise.reject(refusal), renew: () => false };
-}
-
-function fixedHeaders(signIn: OdataSettings['signIn'], secrets: OdataSecrets): SignInHeaders | null {
   if (signIn.method === 'basic' && 'password' in secrets) {
     const credentials = Buffer.from(`${signIn.userName}:${secrets.password}`).toString('base64');
-    return { authorization: `Basic ${credentials}` };
+    return fixed({ authorization: `Basic ${credentials}` });
   }
   if (signIn.method === 'header' && 'headerValue' in secrets)
-    return { [signIn.name.toLowerCase()]: secrets.headerValue };
-  return null;
+    return fixed({ [signIn.name.toLowerCase()]: secrets.headerValue });
+  const refusal = erpError('credentials', 'SIGN_IN_REFUSED', 'The secrets belong to another sign-in');
+  return { headers: () => Promise.reject(refusal), renew: () => false };
 }
 
 function createTokenSignIn(ctx: SignInCtx, oauth2: Oauth2): SignIn {
