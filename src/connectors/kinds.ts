@@ -1,9 +1,10 @@
 // The ERPs that this service can connect to. To add one, add a folder next to this file and a line to
 // `connectorKinds`; its forms and routes go under src/platform (see docs/adding-an-erp.md).
 import type { Connector, ConnectorCtx } from './connector.ts';
+import { SignInSecrets } from './http/sign-in.ts';
 import { NetsuiteSecrets, NetsuiteSettings } from './netsuite/connection.ts';
 import { netsuite } from './netsuite/connector.ts';
-import { OdataSecrets, OdataSettings } from './odata/connection.ts';
+import { OdataSettings } from './odata/connection.ts';
 import { odata } from './odata/connector.ts';
 
 type StoredConnectorFactory = (ctx: ConnectorCtx, settings: unknown, secrets: unknown) => Connector;
@@ -15,7 +16,7 @@ export const connectorKinds: ConnectorKinds = {
   netsuite: (ctx, settings, secrets) =>
     netsuite.create(ctx, NetsuiteSettings.parse(settings), NetsuiteSecrets.parse(secrets)),
   odata: (ctx, settings, secrets) =>
-    odata.create(ctx, OdataSettings.parse(settings), OdataSecrets.parse(secrets)),
+    odata.create(ctx, OdataSettings.parse(settings), SignInSecrets.parse(secrets)),
 };
 
 /**

@@ -1,31 +1,32 @@
 // Implements the Connector contract for an OData v4 service. It only assembles the parts, which decide.
+import type { Clock } from '../../core/clock.ts';
 import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError } from '../connector.ts';
-import type { OdataSecrets, OdataSettings } from './connection.ts';
+import { createSignIn, type SignInSecrets } from '../http/sign-in.ts';
+import type { OdataSettings } from './connection.ts';
 import { parseCsdl } from './metadata/csdl.ts';
 import { describeRecordTypes, listHeads } from './metadata/describe.ts';
 import { probeRecordType } from './metadata/probe.ts';
 import { createReads } from './read/records.ts';
 import { inconsistentResponse } from './requests/errors.ts';
 import { createOdataHttp, type OdataHttp } from './requests/http.ts';
-import { createSignIn } from './requests/sign-in.ts';
 
 /** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before `create`. */
-export const odata: ConnectorKind<OdataSettings, OdataSecrets> = { create: createOdataConnector };
+export const odata: ConnectorKind<OdataSettings, SignInSecrets> = { create: createOdataConnector };
 
-function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secrets: OdataSecrets): Connector {
+function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secrets: SignInSecrets): Connector {
   const { serviceRoot, tenant, company } = settings;
   const account = [serviceRoot, tenant, company].map((part) => JSON.stringify(part)).join(' ');
   const http = createOdataHttp({
     ctx,
     settings,
-    signIn: createSignIn(ctx, settings, secrets),
+    signIn: createSignIn(ctx, settings.signIn, secrets),
     limiter: ctx.erpLimits.of(account, ctx.settings.erp.concurrency),
   });
   const reads = createReads(http, settings.pageSize);
   const readCsdl = async (signal: AbortSignal) => parseCsdl(await http.getMetadata(signal), signal);
   return {
     ...reads,
-    test: (signal) => testConnection({ ctx, http, account: serviceRoot }, signal),
+    test: (signal) => testConnection(ctx.clock, http, serviceRoot, signal),
     now: (signal) => readTime(http, signal),
     today: async (signal) => toDay(await readTime(http, signal), settings.timeZone),
     discover: async (signal) => listHeads(await readCsdl(signal), settings),
@@ -55,15 +56,9 @@ const toDay = (time: Date, timeZone: string): string =>
     time,
   );
 
-type Tested = {
-  readonly ctx: Pick<ConnectorCtx, 'clock'>;
-  readonly http: OdataHttp;
-  readonly account: string;
-};
-
 /** Signs in and reads the service document; an `ErpError` becomes a problem. Rejects with the signal's reason. */
-async function testConnection({ ctx, http, account }: Tested, signal: AbortSignal) {
-  const startedMs = ctx.clock.monotonicMs();
+async function testConnection(clock: Clock, http: OdataHttp, account: string, signal: AbortSignal) {
+  const startedMs = clock.monotonicMs();
   const problems = await readTime(http, signal).then(
     () => [],
     (error: unknown) => {
@@ -71,6 +66,6 @@ async function testConnection({ ctx, http, account }: Tested, signal: AbortSigna
       return [{ code: error.code, message: error.message, fix: error.fix }];
     },
   );
-  const latencyMs = Math.round(ctx.clock.monotonicMs() - startedMs);
+  const latencyMs = Math.round(clock.monotonicMs() - startedMs);
   return { ok: problems.length === 0, latencyMs, account, problems };
 }

@@ -276,6 +276,14 @@ describe('a service that does not order by key', () => {
     expect(page.records.map(({ id }) => Number(id))).toEqual(all.slice(5).map(({ key }) => key));
   });
 
+  it('is read on without a new start, however many reads were left off before', async () => {
+    for (let day = 1; day <= 20; day += 1)
+      await read({ limit: 2, changedSince: new Date(Date.UTC(2026, 0, day)) });
+    wire.seen.length = 0;
+    expect((await readAll(2)).flatMap(({ records }) => records)).toHaveLength(10);
+    expect(wire.seen).toHaveLength(4);
+  });
+
   it('is read on after the run that began is over', async () => {
     const first = new AbortController();
     const { lastId } = await read({ limit: 2, signal: first.signal });

@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import type { Connector, RecordTypeMetadata } from '../../../src/connectors/connector.ts';
-import type { OdataSecrets, OdataSettings } from '../../../src/connectors/odata/connection.ts';
+import type { SignInSecrets } from '../../../src/connectors/http/sign-in.ts';
+import type { OdataSettings } from '../../../src/connectors/odata/connection.ts';
 import { odata } from '../../../src/connectors/odata/connector.ts';
 import { type Answer, createConnectorCtx, type Seen, signal } from '../netsuite/wire.ts';
 
@@ -27,7 +28,7 @@ export const createOdataAt = (
   {
     secrets = { password: 'secret' },
     ...options
-  }: { secrets?: OdataSecrets } & Parameters<typeof createConnectorCtx>[0] = {},
+  }: { secrets?: SignInSecrets } & Parameters<typeof createConnectorCtx>[0] = {},
 ): Connector =>
   odata.create(
     createConnectorCtx({ ...options, erp: { allowedHosts: ['127.0.0.1'], ...options.erp } }),

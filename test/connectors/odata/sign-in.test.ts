@@ -1,7 +1,8 @@
 // Signing in to an OData service: tokens by client credentials, user names, fixed headers, and what settings
 // may not contain.
 import { describe, expect, it } from 'vitest';
-import { findAddressProblem, OdataSecrets, OdataSettings } from '../../../src/connectors/odata/connection.ts';
+import { findAddressProblem, SignInSecrets } from '../../../src/connectors/http/sign-in.ts';
+import { OdataSettings } from '../../../src/connectors/odata/connection.ts';
 import { expectErpError, json, movableClock, sends, signal, useWire } from '../netsuite/wire.ts';
 import { createOdataAt, settingsFor } from './service.ts';
 
@@ -127,7 +128,7 @@ describe('settings', () => {
   });
 
   it('refuse header values that would end the header', () => {
-    expect(OdataSecrets.safeParse({ headerValue: 'a\r\nHost: b' }).success).toBe(false);
+    expect(SignInSecrets.safeParse({ headerValue: 'a\r\nHost: b' }).success).toBe(false);
   });
 
   it.each([

@@ -151,7 +151,7 @@ function assertVersion(root: string, attributes: Attributes): void {
 }
 
 const unreadable = (message: string, cause?: unknown) =>
-  erpError('answer', 'METADATA_UNREADABLE', message, { cause });
+  erpError('answer', 'METADATA_UNREADABLE', message, cause);
 
 /**
  * Parses a metadata document. Rejects with `ErpError` METADATA_UNREADABLE for what isn't one, or has a

@@ -7,11 +7,7 @@ const StoredDefinition = z.object({
   /** The name of the entity set. */
   set: z.string().min(1).max(200),
   /** The key's properties in its order, as paths with `/`, and their types. */
-  key: z
-    .array(z.object({ path: z.string().min(1), type: z.string().min(1) }))
-    .min(1)
-    .max(16)
-    .readonly(),
+  key: z.array(z.object({ path: z.string().min(1), type: z.string().min(1) })).readonly(),
   /** The property with the time of the last modification, as a path. */
   modified: z.string().nullable(),
   /** `nextLink`: the service refuses to filter and order by the key. */

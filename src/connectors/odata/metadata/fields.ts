@@ -3,23 +3,17 @@
 import type { FieldMetadata, FieldType } from '../../connector.ts';
 import type { Csdl, CsdlProperty, CsdlType } from './csdl.ts';
 
-const fieldTypes: ReadonlyMap<string, FieldType> = new Map<string, FieldType>([
-  ['Edm.String', 'text'],
-  ['Edm.Guid', 'text'],
-  ['Edm.TimeOfDay', 'text'],
-  ['Edm.Duration', 'text'],
-  ['Edm.Boolean', 'boolean'],
-  ['Edm.Byte', 'integer'],
-  ['Edm.SByte', 'integer'],
-  ['Edm.Int16', 'integer'],
-  ['Edm.Int32', 'integer'],
-  ['Edm.Int64', 'integer'],
-  ['Edm.Decimal', 'number'],
-  ['Edm.Double', 'number'],
-  ['Edm.Single', 'number'],
-  ['Edm.Date', 'date'],
-  ['Edm.DateTimeOffset', 'time'],
-]);
+const edmTypes: readonly (readonly [type: FieldType, names: string])[] = [
+  ['text', 'String Guid TimeOfDay Duration'],
+  ['boolean', 'Boolean'],
+  ['integer', 'Byte SByte Int16 Int32 Int64'],
+  ['number', 'Decimal Double Single'],
+  ['date', 'Date'],
+  ['time', 'DateTimeOffset'],
+];
+const fieldTypes: ReadonlyMap<string, FieldType> = new Map(
+  edmTypes.flatMap(([type, names]) => names.split(' ').map((name) => [`Edm.${name}`, type])),
+);
 
 const maxComplexDepth = 5;
 const maxFields = 1_500;

@@ -1,13 +1,11 @@
-// The one path of every request to an OData service: the connection's concurrency limit, sign-in, limits of
-// time and size, and an ErpError for everything that goes wrong. After a 401 it signs in again once; it
-// retries nothing else, because backing off is up to the caller.
+// Requests to an OData service: their addresses, headers and formats.
 import type { Ctx } from '../../../core/ctx.ts';
-import { GuardedFetchError, type GuardedResponse } from '../../../core/network/guarded-fetch.ts';
+import type { GuardedFetchError, GuardedResponse } from '../../../core/network/guarded-fetch.ts';
 import { type DigitsJson, parseDigits } from '../../../core/text/exact-json.ts';
-import type { Limiter } from '../../../core/work/account-limits.ts';
-import { findAddressProblem, type OdataSettings, type Place } from '../connection.ts';
-import { erpError, networkError, responseError } from './errors.ts';
-import type { SignIn } from './sign-in.ts';
+import { httpError, networkError } from '../../http/errors.ts';
+import { createSend } from '../../http/send.ts';
+import type { OdataSettings, Place } from '../connection.ts';
+import { erpError, responseError } from './errors.ts';
 
 /** A JSON object of a response; its numbers are the texts of their digits. */
 export type JsonObject = { readonly [name: string]: DigitsJson };
@@ -18,24 +16,22 @@ export type OdataHttp = {
   /** The JSON object at an address of this service. Rejects with ErpError, or with the signal's reason. */
   getJson(url: string, signal: AbortSignal, maxPageSize?: number): Promise<JsonObject>;
   /** The text at an address of this service, in whatever format. Rejects as `getJson`, and for HTML. */
-  getText(
-    url: string,
-    signal: AbortSignal,
-  ): Promise<{ readonly text: string; readonly at: string | undefined }>;
+  getText(url: string, signal: AbortSignal): Promise<{ text: string; at: string | undefined }>;
   /** The metadata document, in parts. Rejects as `getJson`, with METADATA_TOO_LARGE for a larger one. */
   getMetadata(signal: AbortSignal): Promise<readonly string[]>;
   /** The absolute address of a link in a response. Throws `ErpError` for a link to another host. */
   follow(link: string, from: string): string;
 };
 
-type Parts = {
+type Parts = Pick<Parameters<typeof createSend>[0], 'signIn' | 'limiter'> & {
   readonly ctx: Pick<Ctx, 'fetch' | 'clock' | 'log' | 'settings'>;
   readonly settings: OdataSettings;
-  readonly signIn: SignIn;
-  readonly limiter: Limiter;
 };
 
-const acceptJson = 'application/json;odata.metadata=minimal;IEEE754Compatible=true';
+const acceptJson = {
+  accept: 'application/json;odata.metadata=minimal;IEEE754Compatible=true',
+  'odata-maxversion': '4.0',
+};
 
 const segmentOf = (place: Place | null): string => (place?.in === 'path' ? `${place.segment}/` : '');
 const parameterOf = (place: Place | null): [string, string][] =>
@@ -51,7 +47,8 @@ export function createOdataHttp(parts: Parts): OdataHttp {
   const { settings } = parts;
   const root = settings.serviceRoot.replace(/\/*$/, '/') + segmentOf(settings.tenant);
   const metadataUrl = withQuery(`${root}$metadata`, parameterOf(settings.tenant));
-  const send = createSend(parts);
+  const errors = { toNetworkError, toResponseError: responseError };
+  const send = createSend({ ...parts, address: settings.serviceRoot, ...errors });
   const { erp } = parts.ctx.settings;
   const crossCompany: [string, string][] =
     settings.dialect === 'dynamics365' && settings.company === null ? [['cross-company', 'true']] : [];
@@ -64,12 +61,8 @@ export function createOdataHttp(parts: Parts): OdataHttp {
         ...(path === '' ? [] : crossCompany),
       ]),
     async getJson(url, signal, maxPageSize) {
-      const headers = {
-        accept: acceptJson,
-        ...(maxPageSize !== undefined && { prefer: `odata.maxpagesize=${maxPageSize}` }),
-      };
-      const response = await send(url, headers, erp.maxResponseBytes, signal);
-      return parseObject(response);
+      const prefer = maxPageSize === undefined ? {} : { prefer: `odata.maxpagesize=${maxPageSize}` };
+      return parseObject(await send(url, { ...acceptJson, ...prefer }, erp.maxResponseBytes, signal));
     },
     async getText(url, signal) {
       const accept = 'text/plain, application/json;q=0.9';
@@ -88,52 +81,15 @@ export function createOdataHttp(parts: Parts): OdataHttp {
   };
 }
 
-type Send = (
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  maxBytes: number,
-  signal: AbortSignal,
-) => Promise<GuardedResponse>;
-
-function createSend({ ctx, settings, signIn, limiter }: Parts): Send {
-  const { requestTimeoutMs: timeoutMs, allowedHosts } = ctx.settings.erp;
-  const problem = findAddressProblem(settings.serviceRoot, allowedHosts);
-  const attempt = async (...[url, headers, maxBytes, signal]: Parameters<Send>) => {
-    const signedIn = await signIn.headers(signal);
-    const sent = { ...headers, 'odata-maxversion': '4.0', ...signedIn };
-    return { signedIn, response: await ctx.fetch(url, { headers: sent, timeoutMs, maxBytes, signal }) };
-  };
-  const attemptTwice = async (...request: Parameters<Send>): Promise<GuardedResponse> => {
-    const first = await attempt(...request);
-    if (first.response.status !== 401 || !signIn.renew(first.signedIn)) return first.response;
-    return (await attempt(...request)).response;
-  };
-  return async (...request) => {
-    const [url, , , signal] = request;
-    if (problem !== null) throw erpError('query', 'HOST_REFUSED', problem);
-    const startedMs = ctx.clock.monotonicMs();
-    const response = await limiter
-      .run(signal, () => attemptTwice(...request))
-      .catch((error: unknown) => {
-        if (signal.aborted) throw signal.reason;
-        throw error instanceof GuardedFetchError ? toErpError(url, error) : error;
-      });
-    const durationMs = Math.round(ctx.clock.monotonicMs() - startedMs);
-    ctx.log.debug({ path: new URL(url).pathname, status: response.status, durationMs }, 'OData responded');
-    if (response.status < 200 || response.status > 299) throw responseError(response, ctx.clock.now());
-    return response;
-  };
-}
-
-const toErpError = (url: string, error: GuardedFetchError) =>
+const toNetworkError = (error: GuardedFetchError, url: string) =>
   error.reason === 'too-large' && new URL(url).pathname.endsWith('/$metadata')
-    ? erpError('query', 'METADATA_TOO_LARGE', `The metadata is too large: ${error.message}`, { cause: error })
+    ? erpError('query', 'METADATA_TOO_LARGE', `The metadata is too large: ${error.message}`, error)
     : networkError(error);
 
 const unreadable = (headers: GuardedResponse['headers'], cause?: unknown) => {
   const type = headers['content-type'] ?? 'no content type';
   const message = `The response of the ERP is not one of OData (${type})`;
-  return erpError('answer', 'ANSWER_UNREADABLE', message, { cause });
+  return httpError('answer', 'ANSWER_UNREADABLE', message, { cause });
 };
 
 function parseObject({ text, headers }: GuardedResponse): JsonObject {
