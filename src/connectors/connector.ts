@@ -195,7 +195,7 @@ export type ScanPage = Omit<RecordPage, 'records'> & { readonly records: readonl
 
 /**
  * Ids behind `afterId` (null: from the first one) up to and including `upTo` (null: to the last one), in the
- * order of `idType`.
+ * order of `idType`, or of the ERP where `keyOrder` says so.
  */
 export type IdRange = { readonly afterId: string | null; readonly upTo: string | null };
 

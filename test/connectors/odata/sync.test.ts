@@ -8,8 +8,9 @@ import type { RunRow } from '../../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../../src/sync/run/worker.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { useSync } from '../../sync/site.ts';
+import { json, useWire } from '../netsuite/wire.ts';
 import { type Judge, startJudge } from './judge.ts';
-import { settingsFor } from './service.ts';
+import { metadataWith, optionsOf, serving, settingsFor } from './service.ts';
 
 const site = useSync({ pageSize: 5 });
 type Row = Readonly<Record<string, string>>;
@@ -25,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => judge.stop());
 
-async function connect(recordType: string): Promise<void> {
+async function connect(recordType: string, url = judge.url): Promise<void> {
   fixture = await syncFixture(site.ctx, memoryErp(), { recordType });
   await inTransaction(fixture.tenant, (tx) =>
     tx('erp_connections')
@@ -33,7 +34,7 @@ async function connect(recordType: string): Promise<void> {
         organization_id: fixture.organizationId,
         kind: 'odata',
         account_id: 'orders',
-        settings: JSON.stringify(settingsFor(judge.url, { dialect: 'sap' })),
+        settings: JSON.stringify(settingsFor(url, { dialect: 'sap' })),
         secrets: site.ctx.keyring.encrypt(
           JSON.stringify({ password: 'secret' }),
           secretBinding(fixture.organizationId, 'erp-secrets'),
@@ -93,5 +94,52 @@ describe('their items, by keys of two properties', () => {
   it('are loaded, and read in full each time', async () => {
     expect(await sync()).toMatchObject({ status: 'succeeded', counts: { inserted: items.length } });
     expect(await sync()).toMatchObject({ mode: 'full', counts: { unchanged: items.length } });
+  });
+});
+
+describe('records of a service that refuses to order by key', () => {
+  const wire = useWire();
+  const names = new Map<string, string>();
+  const pageSize = 4;
+  const metadata = metadataWith(
+    `<EntityType Name="thing"><Key><PropertyRef Name="code"/></Key>
+     <Property Name="code" Type="Edm.String"/><Property Name="name" Type="Edm.String"/></EntityType>`,
+    '<EntitySet Name="things" EntityType="ns.thing"/>',
+  );
+  beforeEach(async () => {
+    names.clear();
+    for (const code of ['b', 'B', 'a', 'Z', 'ä', '10', '9', '-1', "o'x", 'c,d', 'e%f'])
+      names.set(code, `name ${code}`);
+    wire.answer = serving(metadata, (seen, response) => {
+      const { $orderby, $filter, $skiptoken = '0' } = optionsOf(seen);
+      if ($orderby !== undefined) return json(response, 400, { error: { message: 'not sortable' } });
+      if (seen.path.includes('/$count')) return void response.end(String(names.size));
+      const wanted = $filter
+        ?.split(' or ')
+        .map((part) => /^code eq '(.*)'$/.exec(part)?.[1]?.replaceAll("''", "'"));
+      const found = [...names].filter(([code]) => wanted === undefined || wanted.includes(code));
+      const from = Number($skiptoken);
+      const value = found.slice(from, from + pageSize).map(([code, name]) => ({ code, name }));
+      const next = { '@odata.nextLink': `things?$skiptoken=${from + pageSize}` };
+      return { value, ...($filter === undefined && from + pageSize < found.length && next) };
+    });
+    await connect('things', wire.url);
+  });
+  const stored = async () =>
+    Object.fromEntries((await fixture.rows()).map((row) => [row['id'], row['f_name']]));
+
+  it('are the same after edits, deletions and creations', async () => {
+    expect(await sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 11 } });
+    expect(await stored()).toEqual(Object.fromEntries(names));
+    names.delete('Z');
+    names.set('9', 'nine');
+    names.set('new', 'name new');
+    await fixture.changeConfig({ max_delete_share: 0.5 });
+    expect(await sync()).toMatchObject({
+      status: 'succeeded',
+      mode: 'full',
+      counts: { inserted: 1, updated: 1, deleted: 1, unchanged: 9 },
+    });
+    expect(await stored()).toEqual(Object.fromEntries(names));
   });
 });
