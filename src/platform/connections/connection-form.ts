@@ -1,13 +1,13 @@
 // What each kind of ERP decides for itself when a connection is entered.
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Tx } from '../../db/transaction.ts';
-import type { CertificateRow, ConnectionRow, NetsuiteStored } from './connections.store.ts';
+import type { CertificateRow, ConnectionRow } from './connections.store.ts';
 
 /** `secrets`: null where the kind has none of its own, `kept` for those that are stored. */
 export type PreparedConnection = {
   /** Names the account: records of two accounts never mix. */
   readonly account: string;
-  readonly settings: NetsuiteStored;
+  readonly settings: object;
   readonly secrets: object | null | 'kept';
   /** The last characters of the secret that a person recognizes it by; null for none. */
   readonly hint: string | null;

@@ -1,11 +1,13 @@
 // Request and response schemas of ERP connections and their metadata. Secrets are write-only.
 import { z } from 'zod';
 import { recordFamilies } from '../../connectors/discovery.ts';
+import { SignInSecrets } from '../../connectors/http/sign-in.ts';
+import { OdataSettings } from '../../connectors/odata/connection.ts';
 import { Id, Instant, queryBoolean, shortText } from '../../http/fields.ts';
 import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 
 const secret = z.string().min(1).max(500).describe('Write-only');
-const named = shortText(200);
+const shortName = shortText(200);
 
 const netsuiteAccount = {
   accountId: z
@@ -23,8 +25,8 @@ const netsuiteAccount = {
 };
 const certificateSignIn = z.strictObject({
   method: z.literal('oauth2'),
-  clientId: named,
-  certificateId: named
+  clientId: shortName,
+  certificateId: shortName
     .nullable()
     .default(null)
     .describe(
@@ -40,7 +42,7 @@ const certificateSignIn = z.strictObject({
         'that waits for an id or, when none waits, the active one',
     ),
 });
-const tokenSignIn = z.strictObject({ method: z.literal('tba'), consumerKey: named, tokenId: named });
+const tokenSignIn = z.strictObject({ method: z.literal('tba'), consumerKey: shortName, tokenId: shortName });
 
 export const ErpConnectionInput = z.strictObject({
   ...netsuiteAccount,
@@ -67,22 +69,52 @@ const connectionName = z
   .regex(/^[a-z][a-z0-9-]{0,19}$/, 'must be a lower-case letter, then letters, digits and -, at most 20');
 export const ConnectionParams = z.strictObject({ connection: connectionName });
 
-const kind = z.literal('netsuite');
-export const ConnectionInput = z.strictObject({
+const OdataSettingsInput = OdataSettings.extend({
+  serviceRoot: OdataSettings.shape.serviceRoot.describe('Where `$metadata` is, without it'),
+  dialect: OdataSettings.shape.dialect
+    .default('generic')
+    .describe('The product behind the service; `generic` assumes nothing beyond the standard'),
+  tenant: OdataSettings.shape.tenant.default(null),
+  company: OdataSettings.shape.company
+    .default(null)
+    .describe('Without it, `dynamics365` reads all companies that the user may'),
+  pageSize: OdataSettings.shape.pageSize.default(null).describe('Records per request; null: as the service'),
+  timeZone: OdataSettings.shape.timeZone
+    .default('UTC')
+    .describe("IANA name of the zone of the account's calendar days, which OData services do not report"),
+  entitySets: OdataSettings.shape.entitySets
+    .default({})
+    .describe('Replaces what is found in `$metadata` for an entity set; null: there is none'),
+});
+
+const named = {
   name: connectionName.describe(
     'It cannot change. The names of record types of all connections but the first begin with it and a colon',
   ),
-  kind,
+};
+const ofNetsuite = {
+  kind: z.literal('netsuite'),
   settings: NetsuiteSettingsInput,
-  secrets: NetsuiteSecretsInput.optional().describe('Needed for `tba`'),
-});
+  secrets: NetsuiteSecretsInput.optional().describe('Of `tba`. Omit to keep the stored ones'),
+};
+const ofOdata = {
+  kind: z.literal('odata'),
+  settings: OdataSettingsInput,
+  secrets: SignInSecrets.optional().describe(
+    'The one of the sign-in: `clientSecret`, `password` or `headerValue`. Omit to keep the stored one',
+  ),
+};
+export const ConnectionInput = z.discriminatedUnion('kind', [
+  z.strictObject({ ...named, ...ofNetsuite }),
+  z.strictObject({ ...named, ...ofOdata }),
+]);
 export type ConnectionInput = z.output<typeof ConnectionInput>;
 
-export const ConnectionUpdate = z.strictObject({
-  kind,
-  settings: NetsuiteSettingsInput.describe('All of them'),
-  secrets: NetsuiteSecretsInput.optional().describe('Omit to keep the stored ones'),
-});
+/** The settings are replaced as a whole. */
+export const ConnectionUpdate = z.discriminatedUnion('kind', [
+  z.strictObject(ofNetsuite),
+  z.strictObject(ofOdata),
+]);
 export type ConnectionUpdate = z.output<typeof ConnectionUpdate>;
 
 const netsuiteStored = {
@@ -124,16 +156,18 @@ export const ErpConnection = z
   .object({ ...netsuiteStored, ...connectionState })
   .meta({ id: 'ErpConnection' });
 
+const connection = {
+  name: z.string(),
+  recordTypePrefix: z
+    .string()
+    .describe('What the names of its record types begin with; empty for the first connection'),
+  ...connectionState,
+};
 export const Connection = z
-  .object({
-    name: z.string(),
-    kind,
-    recordTypePrefix: z
-      .string()
-      .describe('What the names of its record types begin with; empty for the first connection'),
-    settings: z.object(netsuiteStored),
-    ...connectionState,
-  })
+  .discriminatedUnion('kind', [
+    z.object({ ...connection, kind: z.literal('netsuite'), settings: z.object(netsuiteStored) }),
+    z.object({ ...connection, kind: z.literal('odata'), settings: OdataSettings }),
+  ])
   .meta({ id: 'Connection' });
 export const ConnectionList = z.object({ data: z.array(Connection) }).meta({ id: 'ConnectionList' });
 

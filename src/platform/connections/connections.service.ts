@@ -23,12 +23,13 @@ import type {
 } from './connections.schemas.ts';
 import * as store from './connections.store.ts';
 import { netsuiteForm } from './netsuite-form.ts';
+import { odataForm } from './odata-form.ts';
 
 /** NetSuite accepts certificates of at most two years. */
 const certificateDays = 729;
 export const target = ['erp-connection', null] as const;
 
-const forms = { netsuite: netsuiteForm } as const;
+const forms = { netsuite: netsuiteForm, odata: odataForm } as const;
 
 /** Of its record types: null for the first connection. */
 export const typesOf = ({
@@ -45,9 +46,14 @@ const viewCertificate = (certificate: store.CertificateRow) => ({
   createdAt: instant(certificate.created_at),
 });
 
+const pickSettings = (row: store.ConnectionRow): store.KindSettings =>
+  row.kind === 'netsuite'
+    ? { kind: row.kind, settings: row.settings }
+    : { kind: row.kind, settings: row.settings };
+
 function view(row: store.ConnectionRow, certificates: readonly store.CertificateRow[]) {
   return {
-    ...{ name: row.name, kind: row.kind, recordTypePrefix: namePrefix(typesOf(row)), settings: row.settings },
+    ...{ ...pickSettings(row), name: row.name, recordTypePrefix: namePrefix(typesOf(row)) },
     hasCredentials: forms[row.kind].hasCredentials(row, certificates),
     credentialHint: row.secret_hint,
     status: row.status,
@@ -163,21 +169,33 @@ async function placeNew(tx: Tx, ctx: RequestCtx, name: string): Promise<boolean>
   return !hasFirst && !(await store.hasSyncs(tx, organizationId, null)) && !(await isLeft(null));
 }
 
-type Given = Omit<ConnectionInput, 'secrets'> & {
-  readonly secrets: Partial<NetsuiteSecretsInput> | undefined;
-};
+type OfKind<K extends ConnectionInput['kind']> = Extract<ConnectionInput, { kind: K }>;
+type Given =
+  | (Omit<OfKind<'netsuite'>, 'secrets'> & { readonly secrets?: Partial<NetsuiteSecretsInput> | undefined })
+  | OfKind<'odata'>;
+
+const prepare = (
+  tx: Tx,
+  ctx: RequestCtx,
+  given: Given,
+  before: store.ConnectionRow | undefined,
+): Promise<PreparedConnection> =>
+  given.kind === 'netsuite'
+    ? netsuiteForm.prepare(tx, ctx, given.name, { secrets: undefined, ...given }, before)
+    : odataForm.prepare(tx, ctx, given.name, { secrets: undefined, ...given }, before);
 
 /** Stores a connection as entered, in the caller's transaction, which has locked it if it exists. */
 async function write(
   tx: Tx,
   ctx: RequestCtx,
-  { name, kind, ...given }: Given,
+  given: Given,
   before: store.ConnectionRow | undefined,
 ): Promise<ConnectionView> {
   const { organizationId } = ctx;
+  const { name, kind } = given;
   if (before === undefined) await assertQuota(tx, ctx, 'connections');
   const isFirst = before?.is_first ?? (await placeNew(tx, ctx, name));
-  const prepared = await forms[kind].prepare(tx, ctx, name, given, before);
+  const prepared = await prepare(tx, ctx, given, before);
   await assertSameAccount(tx, ctx, { name, kind, isFirst }, prepared, before);
   const { account, settings, secrets, hint, audit } = prepared;
   const sealed =
@@ -211,7 +229,7 @@ export const createConnection = (ctx: RequestCtx, input: ConnectionInput): Promi
       throw invalid('The name is taken', [
         { path: 'name', code: 'taken', message: 'Another connection has this name' },
       ]);
-    return write(tx, ctx, { secrets: undefined, ...input }, undefined);
+    return write(tx, ctx, input, undefined);
   });
 
 /** Throws 404 for an unknown one, 422 for another kind, and as `putNetsuite` does. */
@@ -227,13 +245,14 @@ export const updateConnection = (
       throw invalid('The kind of a connection cannot change', [
         { path: 'kind', code: 'other_kind', message: `${name} is of kind ${before.kind}` },
       ]);
-    return write(tx, ctx, { name, secrets: undefined, ...input }, before);
+    return write(tx, ctx, { name, ...input }, before);
   });
 
-const viewNetsuite = ({ name: _, kind: __, recordTypePrefix: ___, settings, ...state }: ConnectionView) => ({
-  ...settings,
-  ...state,
-});
+function viewNetsuite(connection: ConnectionView) {
+  if (connection.kind !== 'netsuite') throw noConnection();
+  const { name: _, kind: __, recordTypePrefix: ___, settings, ...state } = connection;
+  return { ...settings, ...state };
+}
 
 /** Throws 404 when no connection is set up. */
 export const getErpConnection = async (ctx: RequestCtx) =>

@@ -1,21 +1,22 @@
 // Rows of ERP connections and their certificates. Only this file writes these tables, except for the columns that say
 // what is known about a connection: those are written by src/sync/account.
+import type { OdataSettings } from '../../connectors/odata/connection.ts';
 import type { Tx } from '../../db/transaction.ts';
 import { type ConnectionName, isOneOf, selectConnection } from '../../sync/index.ts';
 
-export type ConnectionKind = 'netsuite';
-export type ConnectionRow = {
+export type ConnectionRow = KindSettings & {
   name: string;
   is_first: boolean;
-  kind: ConnectionKind;
   account_id: string;
-  settings: NetsuiteStored;
   secrets: string | null;
   secret_hint: string | null;
   status: 'untested' | 'connected' | 'failed';
   last_tested_at: Date | null;
   last_error: string | null;
 };
+export type KindSettings =
+  | { kind: 'netsuite'; settings: NetsuiteStored }
+  | { kind: 'odata'; settings: OdataSettings };
 /** The settings of a connection to NetSuite. */
 export type NetsuiteStored = {
   accountId: string;
@@ -95,7 +96,9 @@ export const listCertificates = async (
     .orderBy('slot')
     .select<CertificateRow[]>(...certificateColumns);
 
-type Written = Pick<ConnectionRow, 'name' | 'kind' | 'account_id' | 'settings' | 'secrets' | 'secret_hint'>;
+type Written = Pick<ConnectionRow, 'name' | 'kind' | 'account_id' | 'secrets' | 'secret_hint'> & {
+  readonly settings: object;
+};
 /** `isFirst`: only of a new one. */
 export const upsertConnection = (tx: Tx, organizationId: string, row: Written, isFirst: boolean) =>
   tx('erp_connections')

@@ -81,15 +81,15 @@ async function prepare(
 }
 
 /** Whether the connection signs in with a certificate. */
-export const signsWithCertificate = ({ settings }: Pick<ConnectionRow, 'settings'>): boolean =>
-  settings.authentication.method === 'oauth2';
+export const signsWithCertificate = (row: ConnectionRow): boolean =>
+  row.kind === 'netsuite' && row.settings.authentication.method === 'oauth2';
 
 export const netsuiteForm: ConnectionForm<NetsuiteSettingsInput, Secrets> = {
   prepare,
   isSameAccount: (one, other) => accountRealm(one) === accountRealm(other),
   accountField: 'accountId',
   hasCredentials: (row, certificates) =>
-    row.settings.authentication.method === 'tba'
+    !signsWithCertificate(row)
       ? row.secrets !== null
       : certificates.some(({ active, certificate_id: id }) => active && id !== null),
 };

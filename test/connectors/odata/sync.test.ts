@@ -37,10 +37,10 @@ async function connect(recordType: string, url = judge.url): Promise<void> {
         settings: JSON.stringify(settingsFor(url, { dialect: 'sap' })),
         secrets: site.ctx.keyring.encrypt(
           JSON.stringify({ password: 'secret' }),
-          secretBinding(fixture.organizationId, 'erp-secrets'),
+          secretBinding(fixture.organizationId, 'netsuite', 'erp-secrets'),
         ),
       })
-      .onConflict('organization_id')
+      .onConflict(['organization_id', 'name'])
       .merge(),
   );
 }
@@ -52,7 +52,7 @@ async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRo
     ...site.ctx,
     settings: { ...settings, erp: { ...settings.erp, allowedHosts: ['127.0.0.1'] } },
   };
-  await workOnRun(ctx, await fixture.claim(), noSignal, (tenant) => createTenantConnector(tenant));
+  await workOnRun(ctx, await fixture.claim(), noSignal, (tenant) => createTenantConnector(tenant, null));
   return fixture.row(id);
 }
 

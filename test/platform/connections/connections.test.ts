@@ -132,7 +132,7 @@ describe('a connection', () => {
     for (const name of ['', 'Sandbox', 'a:b', 'x'.repeat(21), '1st'])
       expect((await create(name))[0]).toBe(422);
     const kind = await org.api('patch', '/connections/sandbox', { ...body, kind: 'csv' });
-    expect([kind.status, listCodes(kind)]).toEqual([422, ['invalid_value']]);
+    expect([kind.status, listCodes(kind)]).toEqual([422, ['invalid_union']]);
     expect((await org.api('get', '/connections/unknown')).status).toBe(404);
   });
 
