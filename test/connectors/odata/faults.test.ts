@@ -385,6 +385,25 @@ describe('requests', () => {
   });
 });
 
+describe('keys that differ in case', () => {
+  it('are those of other records, also where the service finds these', async () => {
+    wire.answer = serving(
+      metadataWith(
+        '<EntityType Name="thing"><Key><PropertyRef Name="key"/></Key><Property Name="key" Type="Edm.String"/></EntityType>',
+        '<EntitySet Name="things" EntityType="ns.thing"/>',
+      ),
+    );
+    const [thing] = await connector.metadata(signal, ['things']);
+    if (thing === undefined) throw new Error('not described');
+    wire.answer = () => rows({ key: 'INV-1' }, { key: 'INV-2' });
+    const readIds = async (ids: readonly string[]) =>
+      (await connector.readByIds({ recordType: thing, fields: [], ids, signal })).records.map(({ id }) => id);
+    expect(await readIds(['inv-1', 'INV-2'])).toEqual(['INV-2']);
+    expect(await readIds(['INV-1', 'inv-1', 'INV-2 '])).toEqual(['INV-1']);
+    await expectErpError(readIds(['INV-1']), 'answer', 'ANSWER_INCONSISTENT');
+  });
+});
+
 describe('keys in filters', () => {
   const keyed = (type: string) =>
     metadataWith(

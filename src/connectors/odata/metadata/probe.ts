@@ -12,15 +12,12 @@ const farFuture = new Date('2200-01-01T00:00:00Z');
 
 function toVariant(described: Described, { paging, refusedLines }: Variant): Described {
   const lines = refusedLines === null ? described.definition.lines : null;
-  const withoutLines = {
-    syncable: false,
-    reason: `The ERP refuses to read lines with records: ${refusedLines}`,
-  };
+  const reason = `The ERP refuses to read lines with records: ${refusedLines}`;
   return {
     ...described,
     ...(paging === 'nextLink' && { keyOrder: 'server' as const }),
     fields: described.fields.map((field) =>
-      field.name === linesField && refusedLines !== null ? { ...field, ...withoutLines } : field,
+      field.name === linesField && refusedLines !== null ? { ...field, syncable: false, reason } : field,
     ),
     definition: { ...described.definition, paging, lines },
   };

@@ -20,6 +20,8 @@ const maxIds = 1_000;
 /** A longer query string is refused by some servers. */
 const maxFilterLength = 4_000;
 
+/** Databases may find `b` when asked for `B ` by their collation: another record, and no error. */
+const fold = (id: string): string => id.normalize('NFKC').toLowerCase().trimEnd();
 const pathOf = ({ set }: OdataDefinition): string => encodeURIComponent(set);
 /** A text that is no key can't be in a filter. */
 const refusedId = (id: string) => inconsistentResponse(`${id.slice(0, 200)} is not the key of a record`);
@@ -71,15 +73,16 @@ function toIdFilters(key: OdataDefinition['key'], ids: ReadonlySet<string>): str
 async function readByIds(http: OdataHttp, plan: Plan, ids: readonly string[], signal: AbortSignal) {
   if (ids.length > maxIds) throw new RangeError(`at most ${maxIds} ids per call, got ${ids.length}`);
   const { definition } = plan;
-  const wanted = new Set(ids);
-  const rows: IdentifiedRow[] = [];
+  const [wanted, folded] = [new Set(ids), new Set(ids.map(fold))];
+  const found = new Map<string, IdentifiedRow>();
   for (const $filter of toIdFilters(definition.key, wanted)) {
     const url = http.address(pathOf(definition), { ...toOptions(plan), $filter });
     for await (const page of followPages(http, url, signal))
-      rows.push(...identify(definition.key, page.rows));
+      for (const row of identify(definition.key, page.rows)) found.set(row.id, row);
   }
-  const other = rows.find(({ id }) => !wanted.has(id));
-  if (other !== undefined) throw inconsistentResponse(`The record ${other.id} was not requested`);
+  const other = [...found.keys()].find((id) => !folded.has(fold(id)));
+  if (other !== undefined) throw inconsistentResponse(`The record ${other} was not requested`);
+  const rows = [...found.values()].filter(({ id }) => wanted.has(id));
   return toPage(http, plan, { rows, hasMore: false }, signal);
 }
 
