@@ -35,8 +35,10 @@ const volatileNames: Partial<Record<OdataDialect, readonly string[]>> = {
 };
 const integerKeys = /^Edm\.(?:S?Byte|Int(?:16|32|64))$/;
 const otherKeys = /^Edm\.(?:String|Guid|Decimal|Date|DateTimeOffset|TimeOfDay|Boolean)$/;
-const lineNote =
-  'A change of a line that does not move the time of its record is found by the next full read.';
+const lineNotes = [
+  'A change of a line that does not move the time of its record is found by the next full read.',
+  'That a response lacks no line of a record is not proved: the service is not asked for their number.',
+];
 
 /** Letters, digits and `_`, at most 63, the first a letter. */
 const toRecordTypeName = (set: string): string =>
@@ -206,7 +208,7 @@ function toRecordType(
       curated: false,
       changes: modified === null ? 'full' : 'modified',
       deletions: 'compared',
-      notes: lines === null ? [] : [lineNote],
+      notes: lines === null ? [] : lineNotes,
     },
     definition: { set: set.name, key, modified, paging: 'key', lines: lines?.[0] ?? null, renamed },
   };

@@ -65,7 +65,7 @@ export async function readLines(
   return lines;
 }
 
-/** The rows of a collection, with PAGE_REPEATS for a page of rows that were all there before. */
+/** Rejects as `followPages`, with PAGE_REPEATS for a page of rows that were all there before. */
 async function* followRows(
   http: OdataHttp,
   url: string,
@@ -102,9 +102,8 @@ async function startWalk(rows: Walk['rows'], { afterId, signal }: WalkPage): Pro
 
 /**
  * Reads collections whose service refuses to filter by key. A page that goes on where an earlier one ended
- * follows the service's link; any other one begins at the start and skips what is known. The returned function
- * rejects as `followPages`, with ANSWER_INCONSISTENT where the last record is gone, and with PAGE_REPEATS for a
- * page of records that were all read before.
+ * follows the service's link; any other one begins at the start and skips what is known. The function rejects
+ * as `followRows`, and with `ErpError` ANSWER_INCONSISTENT where the last record is gone.
  */
 export function createWalker(http: OdataHttp) {
   const walks = new Map<string, Walk>();

@@ -13,8 +13,7 @@ const fixes = {
   LINK_REFUSED: 'Enter the service root with the host name that the ERP uses for itself.',
   PAGE_REPEATS: 'Run the sync again. If it happens again, report the message to the support of the ERP.',
   COLUMN_UNKNOWN: 'Refresh the metadata of this connection: the property no longer exists.',
-  ENTITY_SET_UNKNOWN:
-    'Refresh the metadata of this connection, and check its service root, tenant and company.',
+  ENTITY_SET_UNKNOWN: 'Refresh the metadata, and check the service root, tenant and company.',
   FIELD_NOT_SYNCABLE: 'Choose fields that the metadata of this connection shows as syncable.',
   QUERY_REFUSED: 'Refresh the metadata of this connection: the ERP does not support the query.',
 } as const;
