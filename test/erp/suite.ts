@@ -7,6 +7,7 @@ import { createTenantConnector, secretBinding } from '../../src/sync/account/con
 import { isFinal } from '../../src/sync/queue/run-state.ts';
 import { claimRun, type RunRow } from '../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../src/sync/run/worker.ts';
+import { testSettings } from '../setup/database.ts';
 import { createRandom } from '../setup/random.ts';
 import { until } from '../setup/until.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
@@ -41,7 +42,8 @@ const numbered = (prefix: string, count: number): string[] =>
 
 /** Call it at the top level of a test file. `seed`: of the random edits. */
 export function describeErp(name: string, start: () => Promise<ForeignErp>, seed = 20_261_130): void {
-  const site = useSync({ pageSize });
+  const erpSettings = { ...testSettings.erp, allowedHosts: ['127.0.0.1'] };
+  const site = useSync({ pageSize }, { settings: { erp: erpSettings } });
   let erp: ForeignErp;
   let proxy: FaultyProxy;
   let fixture: SyncFixture;

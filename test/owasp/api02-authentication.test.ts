@@ -245,8 +245,9 @@ describe('secrets in the code', () => {
     const files = globSync('{src,packages/*/src}/**/*.ts');
     const constant = files.filter((file) => readFileSync(file, 'utf8').includes('timingSafeEqual(')).sort();
     expect(constant).toEqual([
-      'packages/netsuite-simulator/src/control/control-server.ts',
+      'packages/netsuite-simulator/src/control/guarded-server.ts',
       'packages/netsuite-simulator/src/sign-in/token-based.ts',
+      'packages/odata-simulator/src/sign-in.ts',
       'src/core/secrets/keyring.ts',
       'src/gateways/payments/sandbox/webhook-signature.ts',
     ]);

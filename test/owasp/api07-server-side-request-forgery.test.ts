@@ -124,6 +124,12 @@ describe('a name', () => {
 /** The body fields that contain a URL, by operation, and what each is for. */
 const addressFields: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
+    ['createConnection', 'updateConnection'].map((id) => [
+      `${id}.settings.signIn.tokenUrl`,
+      'called: any public https address, or one that the operator allows',
+    ]),
+  ),
+  ...Object.fromEntries(
     [
       'putErpConnection.baseUrl',
       'createConnection.settings.baseUrl',

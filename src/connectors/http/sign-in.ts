@@ -19,7 +19,8 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 const text = (maxLength: number) => z.string().trim().min(1).max(maxLength);
 const headerName = z
   .string()
-  .regex(/^[\w!#$%&'*+.^`|~-]{1,100}$/, 'A header name has letters, digits and hyphens')
+  .max(100)
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'A header name has letters, digits and hyphens')
   .refine((name) => !reservedHeaders.has(name.toLowerCase()), 'This header cannot carry a sign-in');
 const headerValue = z
   .string()

@@ -11,11 +11,17 @@ const text = (maxLength: number) => z.string().trim().min(1).max(maxLength);
 const Place = z.discriminatedUnion('in', [
   z.strictObject({
     in: z.literal('path'),
-    segment: z.string().regex(/^(?!\.+$)[\w.~!$'()*,=@:%-]{1,200}$/, 'One segment of a path'),
+    segment: z
+      .string()
+      .max(200)
+      .regex(/^[\w~!$'()*,=@:%-][\w.~!$'()*,=@:%-]*$/, 'One segment of a path, which begins with no dot'),
   }),
   z.strictObject({
     in: z.literal('query'),
-    name: z.string().regex(/^[A-Za-z][\w.-]{0,59}$/, 'The name of a query parameter, without $'),
+    name: z
+      .string()
+      .max(60)
+      .regex(/^[A-Za-z][\w.-]*$/, 'The name of a query parameter, without $'),
     value: text(200),
   }),
 ]);

@@ -21,8 +21,9 @@ function hoist(value: unknown, components: Map<string, SchemaObject>): unknown {
   if (Array.isArray(value)) return value.map((item) => hoist(item, components));
   if (typeof value !== 'object' || value === null) return value;
   const { $defs, definitions, ...rest } = value as Json;
-  // OpenAPI 3.0 allows `nullable` only together with `type`; the named schemas are all objects.
-  if (rest['nullable'] === true && rest['allOf'] !== undefined) rest['type'] ??= 'object';
+  // OpenAPI 3.0 allows `nullable` only together with `type`; named schemas and unions are all of objects.
+  const isOfObjects = rest['allOf'] !== undefined || rest['oneOf'] !== undefined;
+  if (rest['nullable'] === true && isOfObjects) rest['type'] ??= 'object';
   for (const [name, part] of Object.entries({
     ...(definitions as Json | undefined),
     ...($defs as Json | undefined),
