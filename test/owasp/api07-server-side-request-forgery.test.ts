@@ -126,7 +126,7 @@ const addressFields: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['createConnection', 'updateConnection'].map((id) => [
       `${id}.settings.signIn.tokenUrl`,
-      'called: any public https address, or one that the operator allows',
+      'called: a public https address, or one that the operator allows',
     ]),
   ),
   ...Object.fromEntries(

@@ -1,5 +1,6 @@
 // What the service stores for an OData v4 connection; its secrets are those of the sign-in.
 import { z } from 'zod';
+import { isTimeZone } from '../../core/time-zone.ts';
 import { SignInSettings } from '../http/sign-in.ts';
 
 /** What is known of a service by the product behind it; `generic` assumes nothing beyond the standard. */
@@ -39,15 +40,6 @@ const EntitySetSettings = z.strictObject({
   /** The navigation property to the lines. */
   linesField: propertyName.nullable().optional(),
 });
-
-const isTimeZone = (zone: string): boolean => {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 export const OdataSettings = z.strictObject({
   serviceRoot: z.string().max(500),

@@ -1,5 +1,7 @@
 // Decides which slots of a schedule are due. Pure. After downtime only the latest missed slot is due.
+
 import { Cron } from 'croner';
+import { isTimeZone } from '../../core/time-zone.ts';
 
 /** As in crontab(5): day or weekday is enough, unless one begins with `*`, which is no restriction. */
 function parseSchedule(schedule: string, timezone: string): Cron {
@@ -38,11 +40,8 @@ export function findScheduleProblem(
   schedule: string,
   timezone: string,
 ): { path: 'schedule' | 'timezone'; message: string } | null {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: timezone });
-  } catch {
+  if (!isTimeZone(timezone))
     return { path: 'timezone', message: 'must be an IANA time zone such as Europe/London' };
-  }
   const malformed = {
     path: 'schedule',
     message: 'must be a cron expression of five fields: minute hour day month weekday',

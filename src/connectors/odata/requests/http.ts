@@ -55,7 +55,7 @@ export function createOdataHttp(parts: Parts): OdataHttp {
   const shared = [...parameterOf(settings.tenant), ...parameterOf(settings.company)];
   return {
     address: (path, query = {}) =>
-      withQuery(root + segmentOf(settings.company) + path, [
+      withQuery((root + segmentOf(settings.company) + path).replace(/\)\/$/, ')'), [
         ...Object.entries(query),
         ...shared,
         ...(path === '' ? [] : crossCompany),
