@@ -117,6 +117,7 @@ describe('settings of the portal', () => {
       records: [
         { ...settings.records[0], customerField: 'nobody', fields: { date: 'tranid' } },
         { ...settings.records[0], conditions: [{ field: 'trandate', in: ['yesterday'] }] },
+        { ...settings.records[0], recordType: 'sandbox:invoice' },
       ],
       languages: ['de'],
     });
@@ -125,9 +126,11 @@ describe('settings of the portal', () => {
       'people[0].emailField type_does_not_fit',
       'people[1].recordType unknown_record_type',
       'records[1].recordType duplicate',
+      'records[2].recordType other_connection',
       'records[0].customerField unknown_source',
       'records[0].fields.date type_does_not_fit',
       'records[1].conditions[0].in[0] invalid_value',
+      'records[2].recordType unknown_record_type',
       'defaultLanguage not_offered',
     ]);
     expect(listProblems(await put({ people: [], records: [] }))).toEqual(['people needed', 'records needed']);
