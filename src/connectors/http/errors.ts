@@ -25,7 +25,8 @@ export const httpError = (
   options: { cause?: unknown; retryAfterMs?: number } = {},
 ): ErpError => new ErpError(kind, code, message, { fix: fixes[code], ...options });
 
-const networkErrors = {
+/** What a request that got no response means, by what the guarded fetch says. */
+export const networkErrors = {
   'refused-address': ['query', 'HOST_REFUSED', 'The address of the ERP is not allowed'],
   'bad-url': ['query', 'HOST_REFUSED', 'The address of the ERP is not allowed'],
   timeout: ['down', 'TIMEOUT', 'The ERP did not respond in time'],

@@ -86,15 +86,17 @@ export const hasSyncs = async (
   connection: ConnectionName,
 ): Promise<boolean> => (await syncs(tx, organizationId, connection).first('id')) !== undefined;
 
-export const listCertificates = async (
-  tx: Tx,
-  organizationId: string,
-  connection: string,
-): Promise<CertificateRow[]> =>
+const selectCertificates = (tx: Tx, organizationId: string, connection: string) =>
   tx('erp_certificates')
     .where({ organization_id: organizationId, connection })
     .orderBy('slot')
     .select<CertificateRow[]>(...certificateColumns);
+
+export const listCertificates = async (
+  tx: Tx,
+  organizationId: string,
+  connection: string,
+): Promise<CertificateRow[]> => selectCertificates(tx, organizationId, connection);
 
 type Written = Pick<ConnectionRow, 'name' | 'kind' | 'account_id' | 'secrets' | 'secret_hint'> & {
   readonly settings: object;
@@ -148,12 +150,7 @@ export const lockCertificates = async (
   tx: Tx,
   organizationId: string,
   connection: string,
-): Promise<CertificateRow[]> =>
-  tx('erp_certificates')
-    .where({ organization_id: organizationId, connection })
-    .orderBy('slot')
-    .forUpdate()
-    .select<CertificateRow[]>(...certificateColumns);
+): Promise<CertificateRow[]> => selectCertificates(tx, organizationId, connection).forUpdate();
 
 /** Activates this slot's certificate under this id. An id belongs to one certificate: the other loses it. */
 export async function activateCertificate(

@@ -1,7 +1,9 @@
 // Maps what NetSuite or the network did to an ErpError: its kind, stable code, and what a person can do.
+
 import type { GuardedFetchError, GuardedResponse } from '../../../core/network/guarded-fetch.ts';
 import { readRetryAfter } from '../../../core/network/retry-after.ts';
 import { ErpError, type ErpErrorKind } from '../../connector.ts';
+import { networkErrors } from '../../http/errors.ts';
 
 const renewCertificate =
   'Create a new certificate, upload it in NetSuite, and enter the certificate id that NetSuite then shows in the connection.';
@@ -65,15 +67,6 @@ export function erpError(
 /** For a response that contradicts itself or breaks the rules of NetSuite's interface: not trusted. */
 export const inconsistentResponse = (message: string): ErpError =>
   erpError('answer', 'ANSWER_INCONSISTENT', message);
-
-const networkErrors = {
-  'refused-address': ['query', 'HOST_REFUSED', 'The address of the ERP is not allowed'],
-  'bad-url': ['query', 'HOST_REFUSED', 'The address of the ERP is not allowed'],
-  timeout: ['down', 'TIMEOUT', 'The ERP did not respond in time'],
-  'too-large': ['answer', 'ANSWER_TOO_LARGE', 'The response of the ERP is too large'],
-  network: ['down', 'HOST_UNREACHABLE', 'The ERP sent no complete response'],
-  aborted: ['down', 'HOST_UNREACHABLE', 'The request was aborted'],
-} as const satisfies Record<string, readonly [ErpErrorKind, NetsuiteErrorCode, string]>;
 
 /** Node's error codes for a server that fails TLS authentication or doesn't speak TLS at all. */
 const tlsCode = /CERT|SELF_SIGNED|^UNABLE_TO_|^ERR_TLS_|^ERR_SSL_|^EPROTO$|HOSTNAME_MISMATCH/;
