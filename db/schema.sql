@@ -2267,6 +2267,7 @@ create table record_state (
   active_table text,
   next_table integer default 1 not null,
   high_water timestamp with time zone,
+  change_token text,
   published_run uuid,
   synced_at timestamp with time zone,
   reconciled_at timestamp with time zone,
@@ -2280,7 +2281,8 @@ create table record_state (
   scope_columns jsonb default '{"id": "0"}'::jsonb not null,
   scope_pruned bigint default 0 not null,
   deletion_history jsonb,
-  constraint record_state_pkey PRIMARY KEY (record_type)
+  constraint record_state_pkey PRIMARY KEY (record_type),
+  constraint record_state_token_check CHECK (change_token <> '')
 );
 
 create table rejections (

@@ -25,6 +25,7 @@ import type {
   LineTotals,
   ListedRecord,
   RecordRejection,
+  ReportedChanges,
   ScannedRecord,
   SourceRecord,
 } from './source-records.ts';
@@ -172,6 +173,11 @@ export type PageRequest = {
    * `hasMore` marks the last page.
    */
   readonly limit: number;
+  /**
+   * A read of all records from which changes are tracked: where the ERP can, its last page has a
+   * `changeToken`. Its pages may be in another order than those of other reads where `keyOrder` is `server`.
+   */
+  readonly tracksChanges?: boolean;
   readonly signal: AbortSignal;
 };
 
@@ -184,6 +190,21 @@ export type RecordPage = {
    */
   readonly lastId: string | null;
   readonly hasMore: boolean;
+  /**
+   * Only on the last page of a read that `tracksChanges`: from it, `ChangeTracking` reports every change since
+   * the read began. Absent where it can't be had, also after a read that was resumed.
+   */
+  readonly changeToken?: string;
+};
+
+/**
+ * What changed since a token, part by part, where the ERP keeps track of it. Rejects with kind `query` and code
+ * `CHANGES_EXPIRED` where the ERP no longer knows the token: the engine then reads all records again.
+ */
+export type ChangeTracking = {
+  list(
+    request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly token: string },
+  ): Promise<ReportedChanges>;
 };
 
 type ScanSelection =
@@ -354,10 +375,10 @@ export type Connector = {
   /**
    * Ids that the ERP lists as deleted at or after this instant, each once. May include ids that were deleted
    * up to three days earlier, that belong to another record type, or that still exist: delete only what
-   * `readByIds` no longer finds. Resolves to `available: false`, and doesn't reject, where the ERP has no
-   * such list or hides it from this role.
+   * `readByIds` no longer finds. Resolves to `available: false`, and doesn't reject, where the ERP hides the
+   * list from this role. Absent where the ERP has none.
    */
-  deletedSince(
+  deletedSince?(
     request: Pick<PageRequest, 'recordType' | 'signal'> & { readonly since: Date },
   ): Promise<Deletions>;
   /**
@@ -374,6 +395,8 @@ export type Connector = {
   readonly types?: TypeChecks;
   /** Absent where no record type has lines. */
   readonly lines?: LineReader;
+  /** Absent where the ERP keeps no track of changes. */
+  readonly changeTracking?: ChangeTracking;
   /** Absent where the ERP accepts no payments from outside. */
   readonly payments?: PaymentWriter;
 };

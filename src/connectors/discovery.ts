@@ -49,10 +49,10 @@ export type Reading = {
   /** Whether it is known by name, with its volatile fields, open records and names of deletions. */
   readonly curated: boolean;
   /**
-   * How changes are found: by the record's modification time, by that of the record it belongs to, or by
-   * reading all of it each time.
+   * How changes are found: by the record's modification time, by that of the record it belongs to, in the
+   * ERP's own report of changes, or by reading all of it each time.
    */
-  readonly changes: 'modified' | 'parent' | 'full';
+  readonly changes: 'modified' | 'parent' | 'tracked' | 'full';
   /** How deletions are found: in the ERP's list of deletions as well, or only by comparing ids. */
   readonly deletions: 'listed' | 'compared';
   /** One sentence for each thing that a run can't prove, and how often a full read covers it. */

@@ -23,8 +23,8 @@ const renameType = (recordType: RecordTypeMetadata, rename: Rename): RecordTypeM
 function renameOptional(connector: Connector, add: Rename, remove: Rename): Partial<Connector> {
   const own = (recordType: RecordTypeMetadata) => renameType(recordType, remove);
   const inside = <R extends Named>(request: R): R => ({ ...request, recordType: own(request.recordType) });
-  const { discover, countListed, describeQuery, estimateRead, countChanged, filterMoved, types, lines } =
-    connector;
+  const { discover, countListed, describeQuery, estimateRead, countChanged, filterMoved } = connector;
+  const { deletedSince, types, lines, changeTracking } = connector;
   return {
     ...(discover && {
       discover: async (signal) => (await discover(signal)).map((head) => ({ ...head, name: add(head.name) })),
@@ -47,6 +47,10 @@ function renameOptional(connector: Connector, add: Rename, remove: Rename): Part
     }),
     ...(estimateRead && { estimateRead: (request) => estimateRead(inside(request)) }),
     ...(countChanged && { countChanged: (request) => countChanged(inside(request)) }),
+    ...(deletedSince && { deletedSince: (request) => deletedSince(inside(request)) }),
+    ...(changeTracking && {
+      changeTracking: { list: (request) => changeTracking.list(inside(request)) },
+    }),
     ...(filterMoved && { filterMoved: (request) => filterMoved(inside(request)) }),
     ...(types && {
       types: { ...types, compare: (recordType, signal) => types.compare(own(recordType), signal) },
@@ -85,7 +89,6 @@ export function withPrefixedNames(connector: Connector, prefix: string): Connect
     readByIds: (request) => connector.readByIds(inside(request)),
     listIds: (request) => connector.listIds(inside(request)),
     scan: (request) => connector.scan(inside(request)),
-    deletedSince: (request) => connector.deletedSince(inside(request)),
     ...renameOptional(connector, add, remove),
   };
 }

@@ -88,3 +88,14 @@ export type LineTotals = {
   /** The number of lines with `linesModifiedField` at or after `changedSince`; absent unless it was given. */
   readonly changed?: number;
 };
+
+/**
+ * Ids may be there several times, and in both lists: what holds is what the ERP then returns for them. `token`
+ * follows these changes.
+ */
+export type ReportedChanges = {
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+  readonly token: string;
+  readonly hasMore: boolean;
+};

@@ -231,7 +231,9 @@ export async function settleDeletions(
   const proposals = await lockProposals(target);
   const found = await readAbsent(target, table);
   const known = historyOn(await readHistory(target), state.plan.today, rowCount);
-  const history = { ...known, listed: known.listed || found.listed.size > 0 };
+  // What the ERP reports of changes it soon forgets: later deletions may be missing in it.
+  const isListed = found.listed.size > 0 && (state.plan.changeToken ?? null) === null;
+  const history = { ...known, listed: known.listed || isListed };
   const allowed = remainingDeletions(history, rules.maxDeleteShare);
   const rejected = new Set(proposals.rejected?.ids);
   const decision = decideDeletions({ ...found, rejected }, { rowCount, allowed }, rules, state.plan.feed);

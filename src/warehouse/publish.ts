@@ -111,7 +111,7 @@ async function writeState(
   { client, schema, state, rules }: PublishContext,
   { generation, rowCount, lineage, scopeColumns }: Published,
 ): Promise<void> {
-  const { mode, maxModified, scanned, today, filter = null } = state.plan;
+  const { mode, maxModified, scanned, today, filter = null, changeToken = null } = state.plan;
   const runId = new Parameter(state.runId);
   const isFull = new Parameter(mode === 'full');
   const isReread = new Parameter(mode === 'reread');
@@ -126,6 +126,7 @@ async function writeState(
        epoch = ${lineage.epoch}, timeline = ${lineage.timeline}, former_epochs = ${JSON.stringify(lineage.formerEpochs)},
        scope_columns = ${JSON.stringify(scopeColumns)}, filter = ${filter === null ? null : JSON.stringify(filter)}, synced_at = case when ${isReread} then synced_at else ${startedAt} end,
        high_water = case when ${isFull} then ${settled} else greatest(high_water, least(${read}::timestamptz, ${settled})) end,
+       change_token = case when ${isReread} then change_token else ${changeToken} end,
        reconciled_at = case when ${isCompared} then ${erpNow}::timestamptz else reconciled_at end,
        scanned_on = case when ${isCompared} then ${today}::date else scanned_on end,
        compared_at = case when ${isCompared} then ${startedAt} else compared_at end

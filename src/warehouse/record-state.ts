@@ -62,6 +62,8 @@ export type RecordState = {
   readonly activeTable: string | null;
   /** High-water mark of incremental reads, RFC 3339 UTC. */
   readonly highWater: string | null;
+  /** From which the next run lists the changes that the ERP tracks; null where it can't. */
+  readonly changeToken: string | null;
   /** When the last published run began to read, by the database's clock, RFC 3339 UTC; null before any. */
   readonly syncedAt: string | null;
   /** The ERP's calendar day of the last scan or full read, YYYY-MM-DD; null before the first. */
@@ -103,7 +105,7 @@ export async function readRecordState(
   const { rows } = await client.query<Omit<RecordState, 'rowCount'> & { rowCount: string }>(
     `select record_type as "recordType", id_type as "idType", generation, row_count as "rowCount", epoch, active_table as "activeTable",
        ${rfc3339Sql('high_water')} as "highWater", ${rfc3339Sql('synced_at')} as "syncedAt", scanned_on::text as "scannedOn", filter,
-       shown_columns as "shownColumns", stale_fields as "staleFields", accepted_fields as "acceptedFields"
+       change_token as "changeToken", shown_columns as "shownColumns", stale_fields as "staleFields", accepted_fields as "acceptedFields"
      from ${schema}.record_state where record_type = $1`,
     [recordType],
   );

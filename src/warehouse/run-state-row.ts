@@ -44,9 +44,14 @@ export type RunPlan = {
   readonly since: string | null;
   /** How many records the ERP counts as changed since then; absent where it was not asked. */
   readonly changes?: number;
+  /**
+   * From which the next run lists the changes that the ERP tracks; in an incremental run first that from which
+   * it lists them itself. Null or absent where changes are found otherwise.
+   */
+  readonly changeToken?: string | null;
   /** The latest modification time that was read. */
   readonly maxModified: string | null;
-  /** Whether the ERP's own list of deletions could be read. */
+  /** Whether the ERP's own list of deletions could be read; `hidden` also where it has none. */
   readonly feed: 'unknown' | 'available' | 'hidden';
   /** The run's scan has ended: records that it did not list are absent. */
   readonly scanned: boolean;

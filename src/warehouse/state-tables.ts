@@ -20,6 +20,8 @@ create table if not exists record_state (
   active_table text,
   next_table integer not null default 1,
   high_water timestamptz,
+  -- From which the next run lists the changes that the ERP tracks; null where changes are found otherwise.
+  change_token text constraint record_state_token_check check (change_token <> ''),
   published_run uuid,
   synced_at timestamptz,
   -- The ERP's clock at the start of the last scan or full read, and the database's clock then.

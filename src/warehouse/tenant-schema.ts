@@ -67,8 +67,8 @@ const laterTables = [
   'withheld_records',
   'listed_ids',
 ];
-/** The same for a constraint of record_columns: name the one that was added last. */
-const laterConstraint = 'record_columns_parts_check';
+/** The same for a constraint of record_state: name the one that was added last. */
+const laterConstraint = 'record_state_token_check';
 
 const recordStateUpgrades = (schema: string): readonly string[] => [
   `alter table ${schema}.record_state add column if not exists reconciled_at timestamptz, add column if not exists compared_at timestamptz, add column if not exists erp_fields jsonb,
@@ -76,7 +76,9 @@ const recordStateUpgrades = (schema: string): readonly string[] => [
      add column if not exists stale_fields jsonb not null default '{}', add column if not exists accepted_fields jsonb not null default '{}',
      add column if not exists timeline text, add column if not exists former_epochs jsonb not null default '[]', add column if not exists filter jsonb,
      add column if not exists scope_columns jsonb not null default '{"id": "0"}', add column if not exists scope_pruned bigint not null default 0,
-     add column if not exists deletion_history jsonb`,
+     add column if not exists deletion_history jsonb, add column if not exists change_token text`,
+  `alter table ${schema}.record_state drop constraint if exists ${laterConstraint}`,
+  `alter table ${schema}.record_state add constraint ${laterConstraint} check (change_token <> '')`,
   `update ${schema}.record_state set scope_columns = ('{"id": "' || generation::text || '"}')::jsonb where scope_columns = '{"id": "0"}'`,
 ];
 
@@ -87,8 +89,8 @@ const upgradeStatements = (schema: string): readonly string[] => [
   `alter table ${schema}.record_columns
      add constraint record_columns_state_check check (state in ('loading', 'live', 'stale', 'returned', 'vanished', 'replaced'))`,
   `alter table ${schema}.record_columns drop constraint if exists record_columns_part_check`,
-  `alter table ${schema}.record_columns drop constraint if exists ${laterConstraint}`,
-  `alter table ${schema}.record_columns add constraint ${laterConstraint} check (part in ('value', 'label', 'ids', 'names', 'lines'))`,
+  `alter table ${schema}.record_columns drop constraint if exists record_columns_parts_check`,
+  `alter table ${schema}.record_columns add constraint record_columns_parts_check check (part in ('value', 'label', 'ids', 'names', 'lines'))`,
   `alter table if exists ${schema}.deletion_proposals add column if not exists revision integer not null default 1`,
   `alter table if exists ${schema}.deletion_proposals drop constraint if exists deletion_proposals_status_check`,
   `alter table if exists ${schema}.deletion_proposals
@@ -109,13 +111,8 @@ export async function updateTenantSchema(ctx: Pick<Ctx, 'db'>, organizationId: s
   const schema = tenantSchema(organizationId);
   const { rows } = await ctx.db.data.query<{ old: boolean }>(
     `select to_regclass($1) is not null and (exists (select from unnest($2::text[]) as t(name) where to_regclass(name) is null)
-       or not exists (select from pg_constraint where conrelid = to_regclass($4) and conname = $3)) as old`,
-    [
-      `${schema}.record_state`,
-      laterTables.map((table) => `${schema}.${table}`),
-      laterConstraint,
-      `${schema}.record_columns`,
-    ],
+       or not exists (select from pg_constraint where conrelid = to_regclass($1) and conname = $3)) as old`,
+    [`${schema}.record_state`, laterTables.map((table) => `${schema}.${table}`), laterConstraint],
   );
   if (rows[0]?.old !== true) return;
   await changeTables(ctx.db.control, async (tx) => {
@@ -134,8 +131,8 @@ export async function listOutdatedOrganizations(data: Pick<ClientBase, 'query'>)
     `select substr(n.nspname, 4)::uuid::text as id from pg_namespace n join pg_class c on c.relnamespace = n.oid and c.relkind in ('r', 'p')
      where n.nspname ~ '^wh_[0-9a-f]{32}$' and c.relname = any($1::text[]) group by n.nspname
      having bool_or(c.relname = 'record_state') and (count(*) < cardinality($1::text[])
-       or bool_or(c.relname = 'record_columns' and not exists (select from pg_constraint o where o.conrelid = c.oid and o.conname = $2))) order by 1`,
-    [['record_state', 'record_columns', ...laterTables], laterConstraint],
+       or bool_or(c.relname = 'record_state' and not exists (select from pg_constraint o where o.conrelid = c.oid and o.conname = $2))) order by 1`,
+    [['record_state', ...laterTables], laterConstraint],
   );
   return rows.map(({ id }) => id);
 }

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorKinds } from '../../src/connectors/kinds.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
 import { assertPaymentWriter } from '../../src/platform/pay/write-back/write-back.service.ts';
-import { createTenantConnector, secretBinding } from '../../src/sync/account/connection.ts';
+import { createTenantConnector } from '../../src/sync/account/connection.ts';
 import type { RunRow } from '../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../src/sync/run/worker.ts';
+import { enterConnection } from '../setup/erp-account.ts';
 import { listenLocally } from '../setup/sockets.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 import { useSync } from '../sync/site.ts';
@@ -74,23 +74,8 @@ afterAll(async () => {
   await new Promise((done) => server.close(done));
 });
 
-const connect = (secret: string) =>
-  inTransaction(fixture.tenant, (tx) =>
-    tx('erp_connections')
-      .insert({
-        organization_id: fixture.organizationId,
-        name: 'shop',
-        kind: 'csv',
-        account_id: 'shop',
-        settings: JSON.stringify({ url }),
-        secrets: site.ctx.keyring.encrypt(
-          JSON.stringify({ token: secret }),
-          secretBinding(fixture.organizationId, 'shop', 'erp-secrets'),
-        ),
-      })
-      .onConflict(['organization_id', 'name'])
-      .merge(),
-  );
+const connect = (token: string) =>
+  enterConnection(fixture, 'shop', { kind: 'csv', settings: { url }, secrets: { token } });
 
 beforeEach(async () => {
   orders.clear();
@@ -189,7 +174,7 @@ describe('the connector contract', () => {
     expect(blocks.filter((block) => !code.includes(block))).toEqual([]);
     const [, members = ''] = /export type Connector = \{([\s\S]*?)\n\};/.exec(text) ?? [];
     const names = [...members.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);
-    expect(names).toHaveLength(10);
+    expect(names).toHaveLength(9);
     const [payments, lines] = ['PaymentWriter', 'LineReader'].map((type) => {
       const [, optional = ''] = new RegExp(`export type ${type} = \\{([\\s\\S]*?)\\n\\};`).exec(text) ?? [];
       return [...optional.matchAll(/^ {2}(\w+)\(/gm)].map(([, name = '']) => name);

@@ -2,12 +2,12 @@
 // rows, which must equal what the ERP holds.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectorKinds } from '../../src/connectors/kinds.ts';
-import { inTransaction } from '../../src/db/transaction.ts';
-import { createTenantConnector, secretBinding } from '../../src/sync/account/connection.ts';
+import { createTenantConnector } from '../../src/sync/account/connection.ts';
 import { isFinal } from '../../src/sync/queue/run-state.ts';
 import { claimRun, type RunRow } from '../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../src/sync/run/worker.ts';
 import { testSettings } from '../setup/database.ts';
+import { enterConnection } from '../setup/erp-account.ts';
 import { createRandom } from '../setup/random.ts';
 import { until } from '../setup/until.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
@@ -56,19 +56,7 @@ export function describeErp(
   let fixture: SyncFixture;
 
   const connect = (secrets: object) =>
-    inTransaction(fixture.tenant, (tx) =>
-      tx('erp_connections')
-        .insert({
-          ...{ organization_id: fixture.organizationId, name: 'foreign', kind: erp.kind, account_id: 'one' },
-          settings: JSON.stringify(erp.settings(proxy.url)),
-          secrets: site.ctx.keyring.encrypt(
-            JSON.stringify(secrets),
-            secretBinding(fixture.organizationId, 'foreign', 'erp-secrets'),
-          ),
-        })
-        .onConflict(['organization_id', 'name'])
-        .merge(),
-    );
+    enterConnection(fixture, 'foreign', { kind: erp.kind, settings: erp.settings(proxy.url), secrets });
   const work = async (): Promise<unknown> => {
     const lease = await claimRun(site.ctx, 'test', site.ctx.settings.sync.leaseMs);
     return (

@@ -20,7 +20,15 @@ beforeAll(async () => {
   await publishVersion(ctx, id, { version: 'v2', status: 'retired' });
 });
 
-const dropLast = ['timeline', 'former_epochs', 'filter', 'scope_columns', 'scope_pruned', 'deletion_history']
+const dropLast = [
+  'timeline',
+  'former_epochs',
+  'filter',
+  'scope_columns',
+  'scope_pruned',
+  'deletion_history',
+  'change_token',
+]
   .map((column) => `drop column if exists ${column}`)
   .join();
 

@@ -1,8 +1,8 @@
-// A connection through which a test reads nothing: it holds what its account has.
+// Stored connections: with credentials, or only with what their account has.
 import type { Connector } from '../../src/connectors/connector.ts';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
+import { fetchAndStoreMetadata, secretBinding } from '../../src/sync/account/connection.ts';
 import { type ReadAccount, saveAccount } from '../../src/sync/account/record-types.store.ts';
 
 /** Inserts it unless it is there; `columns` are those of erp_connections. */
@@ -14,6 +14,22 @@ export const setConnection = (tx: Tx, organizationId: string, columns: object = 
     })
     .onConflict(['organization_id', 'name'])
     .merge(['organization_id', ...Object.keys(columns)]);
+
+/** A connection with credentials, through which runs read; replaces what was entered under its name. */
+export const enterConnection = (
+  { tenant, organizationId }: { readonly tenant: TenantCtx; readonly organizationId: string },
+  name: string,
+  { kind, settings, secrets }: { readonly kind: string; readonly settings: object; readonly secrets: object },
+) =>
+  inTransaction(tenant, (tx) =>
+    setConnection(tx, organizationId, {
+      ...{ name, kind, account_id: name, settings: JSON.stringify(settings) },
+      secrets: tenant.keyring.encrypt(
+        JSON.stringify(secrets),
+        secretBinding(organizationId, name, 'erp-secrets'),
+      ),
+    }),
+  );
 
 /** As of a listing just now: `account` is what the account has as a whole. */
 export const setAccount = (tx: Tx, organizationId: string, account: object) =>

@@ -4,8 +4,10 @@ import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError } from 
 import { createSignIn, type SignInSecrets } from '../http/sign-in.ts';
 import type { OdataSettings } from './connection.ts';
 import { parseCsdl } from './metadata/csdl.ts';
+import { getDefinition } from './metadata/definition.ts';
 import { describeRecordTypes, listHeads } from './metadata/describe.ts';
 import { probeRecordType } from './metadata/probe.ts';
+import { listChanges } from './read/changes.ts';
 import { createReads } from './read/records.ts';
 import { inconsistentResponse } from './requests/errors.ts';
 import { createOdataHttp, type OdataHttp } from './requests/http.ts';
@@ -26,6 +28,10 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
   const readCsdl = async (signal: AbortSignal) => parseCsdl(await http.getMetadata(signal), signal);
   return {
     ...reads,
+    changeTracking: {
+      list: async ({ recordType, token, signal }) =>
+        listChanges(http, getDefinition(recordType), token, signal),
+    },
     test: (signal) => testConnection(ctx.clock, http, serviceRoot, signal),
     now: (signal) => readTime(http, signal),
     today: async (signal) => toDay(await readTime(http, signal), settings.timeZone),
@@ -35,11 +41,6 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
       const described = describeRecordTypes(await readCsdl(signal), settings, only);
       return Promise.all(described.map((one) => probeRecordType(reads, one, signal)));
     },
-    deletedSince: async () => ({
-      available: false,
-      reason: 'OData services have no list of deletions',
-      fix: 'Nothing to do: deletions are found by comparing ids.',
-    }),
   };
 }
 

@@ -288,9 +288,9 @@ const ErpReading = z
         'The service knows the record type by name: its volatile fields, open records and names of deletions',
       ),
     changes: z
-      .enum(['modified', 'parent', 'full'])
+      .enum(['modified', 'parent', 'tracked', 'full'])
       .describe(
-        'How runs find changes: by modification time, by that of the record that it belongs to, or by reading all records each time',
+        "How runs find changes: by modification time, by that of the record that it belongs to, in the ERP's report of changes, or by reading all records each time",
       ),
     deletions: z
       .enum(['listed', 'compared'])

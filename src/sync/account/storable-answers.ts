@@ -50,7 +50,7 @@ const storableLineReader = (lines: LineReader): LineReader => ({
 
 /** The connector with answers that PostgreSQL can hold. Its methods reject as those of the connector do. */
 export function withStorableAnswers(connector: Connector): Connector {
-  const { lines } = connector;
+  const { lines, deletedSince, changeTracking } = connector;
   return {
     ...connector,
     readPage: async (request) => storablePage(await connector.readPage(request), request.recordType.idType),
@@ -65,12 +65,23 @@ export function withStorableAnswers(connector: Connector): Connector {
       }));
       return { listed: storable, hasMore };
     },
-    deletedSince: async (request) => {
-      const feed = await connector.deletedSince(request);
-      return feed.available
-        ? { ...feed, deleted: feed.deleted.filter(({ id }) => isValidId(id, request.recordType.idType)) }
-        : feed;
-    },
+    ...(deletedSince && {
+      deletedSince: async (request) => {
+        const feed = await deletedSince(request);
+        return feed.available
+          ? { ...feed, deleted: feed.deleted.filter(({ id }) => isValidId(id, request.recordType.idType)) }
+          : feed;
+      },
+    }),
+    ...(changeTracking && {
+      changeTracking: {
+        list: async (request) => {
+          const { changed, removed, ...rest } = await changeTracking.list(request);
+          const isValid = (id: string) => isValidId(id, request.recordType.idType);
+          return { ...rest, changed: changed.filter(isValid), removed: removed.filter(isValid) };
+        },
+      },
+    }),
     ...(lines !== undefined && { lines: storableLineReader(lines) }),
   };
 }

@@ -9,18 +9,19 @@ import type { AbsentRecord } from '../../warehouse/staging.ts';
 import { writeRunEvent } from '../queue/run-events.store.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
 
-async function rereadKnown(
+/** As `rereadByIds`, for those of the ids that are stored here. */
+export async function rereadKnown(
   reading: RunReadContext,
   state: RunState,
   ids: readonly string[],
   proof: AbsentRecord['proof'],
-) {
+): ReturnType<typeof rereadByIds> {
   return rereadByIds(reading, state, await filterKnownIds(reading, state, ids), proof);
 }
 
 /**
- * Stages the deletions of known records that the ERP lists since `since`, each confirmed by id. `concern`
- * narrows the list to those ids; null takes every known record. Throws as `stageRunPage` and the connector.
+ * Stages the deletions of known records that the ERP lists since `since`, each confirmed by id; none where it
+ * has no such list. `concern` narrows the list to those ids; null takes every known record. Throws as `stageRunPage` and the connector.
  */
 export async function readDeletionFeed(
   reading: RunReadContext,
@@ -29,7 +30,8 @@ export async function readDeletionFeed(
   concern: ReadonlySet<string> | null,
 ): Promise<RunState> {
   const { ctx, lease, connector, recordType, signal } = reading;
-  const feed = await connector.deletedSince({ recordType, since, signal });
+  const feed = await connector.deletedSince?.({ recordType, since, signal });
+  if (feed === undefined) return saveStep(reading, state, { plan: { feed: 'hidden' } });
   if (!feed.available) {
     if (state.plan.feed !== 'hidden' && state.plan.mode === 'incremental')
       await writeRunEvent(

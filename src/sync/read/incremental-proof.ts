@@ -17,8 +17,12 @@ function nameFields(fields: Facts[string] | undefined): string {
   return more <= 0 ? named : `${named} and ${more} more ${more === 1 ? 'field' : 'fields'}`;
 }
 
-function describeChanged({ facts, since }: RunPlan): RunProofCheck {
+function describeChanged({ facts, since, changeToken = null }: RunPlan): RunProofCheck {
   const { changed = {} } = facts;
+  if (changeToken !== null) {
+    const message = `${changed['read'] ?? 0} records that the ERP reports as changed since the last run were read in full`;
+    return passed('changed', message, changed);
+  }
   const read = `${changed['read'] ?? 0} records were read in full that changed since ${since} or whose modification time differs`;
   const listed = `${changed['listed'] ?? 0} records that the ERP lists as changed since ${changed['listedSince'] ?? since} were compared by id and modification time`;
   return passed('changed', `${read}; ${listed}`, { ...changed, since });
@@ -62,9 +66,10 @@ function describeRolling({ rolling, facts }: RunPlan, { rollingRead, rowCount }:
 }
 
 function describeFeed({ facts, feed }: RunPlan): RunProofCheck {
-  const found = facts['feed'] ?? {};
+  const found = facts['feed'];
+  if (found === undefined) return passed('feed', 'The ERP has no list of deletions', {});
   const list =
-    feed === 'hidden'
+    feed === 'hidden' && found['available'] === false
       ? 'The ERP does not show its list of deletions to the integration role'
       : `The ERP lists ${found['listed'] ?? 0} deletions`;
   return passed(

@@ -46,7 +46,11 @@ async function readAllPages(reading: RunReadContext): Promise<RunState> {
   while (!state.complete) {
     const page = await readPage(state.checkpoint, null);
     assertPagePlausible(reading, page, state, expected);
-    state = await stageRunPage(reading, state, page);
+    const { changeToken, ...staged } = page;
+    state = await stageRunPage(reading, state, {
+      ...staged,
+      ...(!page.hasMore && { plan: { changeToken } }),
+    });
     await report(true);
   }
   return state;

@@ -31,6 +31,7 @@ import { compareListed } from './listed-changes.ts';
 import { readOpen } from './open-records.ts';
 import { readRolling } from './rolling-read.ts';
 import { scanNextRange } from './scan.ts';
+import { readTracked } from './tracked-changes.ts';
 import { withholdEmptied } from './withhold-emptied.ts';
 
 type Step = (reading: RunReadContext, state: RunState) => Promise<RunState>;
@@ -50,7 +51,8 @@ async function countChanges(
 }
 
 const readPage: Step = async (reading, state) => {
-  const { since, maxModified } = state.plan;
+  const { since, maxModified, changeToken = null } = state.plan;
+  if (changeToken !== null) return readTracked(reading, state, changeToken);
   const page = await reading.readPage(state.checkpoint, since);
   assertPageAdvances(page, state.checkpoint);
   assertAscendingPage(reading, page, state);

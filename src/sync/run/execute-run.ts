@@ -192,6 +192,12 @@ async function getReadableRecordType(run: Run, connector: Connector): Promise<Re
   return { recordType: withFilter(recordType, run.config.filter), ...loaded };
 }
 
+/** After changes since a token that the ERP no longer knows, the next attempt reads all records. */
+async function readAllNext(run: Run, error: unknown): Promise<never> {
+  if (error instanceof ErpError && error.code === 'CHANGES_EXPIRED') await saveRunMode(run, 'full');
+  throw error;
+}
+
 /**
  * Before a run is published: throws an `ErpError` of stale metadata when the ERP's list of fields has other
  * types by now, or when values were rejected that don't fit the types of their fields and the ERP says other
@@ -282,18 +288,13 @@ async function resumePublishing(run: Run): Promise<void> {
   await publishAndFinish(run, state);
 }
 
-async function readAndPublish(run: Run, requests: RequestCounter, createConnector: CreateConnector) {
-  const { ctx, lease, signal, config } = run;
-  const connector = await createConnectorOrFail(requests.ctx, run.connection, createConnector);
-  await updateTenantSchema(ctx, ctx.organizationId);
-  const readable = await getReadableRecordType(run, connector);
-  const { recordType } = readable;
-  const request = { recordType, configuredFields: config.fields, requestedMode: readable.mode };
-  const prepared = await prepareRun(ctx, lease, request, {
-    readClock: () => readErpClock(ctx, connector, signal),
-    askFilled: (empty) => askFilled({ connector, recordType, signal }, empty),
-  });
-  await startReading(run, prepared);
+function createReading(
+  { ctx, lease, signal, config }: Run,
+  requests: RequestCounter,
+  connector: Connector,
+  recordType: RecordTypeMetadata,
+  prepared: PreparedRun,
+): RunReadContext {
   const { fields, state: prior } = prepared;
   const rules = {
     checkTypes: createTypeWatch({ ctx, connector, recordType, signal }),
@@ -304,9 +305,10 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
     recordType,
     fields,
     limit: ctx.settings.sync.pageSize,
+    tracksChanges: prior.plan.mode === 'full',
     signal,
   });
-  const reading: RunReadContext = {
+  return {
     ctx,
     lease,
     signal,
@@ -319,8 +321,26 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
     requests,
     meter: createProgressMeter(ctx, recordType.name),
   };
-  const { mode } = prior.plan;
-  const { state, proof } = mode === 'full' ? await readFull(reading) : await readIncremental(reading);
+}
+
+async function readAndPublish(run: Run, requests: RequestCounter, createConnector: CreateConnector) {
+  const { ctx, lease, signal, config } = run;
+  const connector = await createConnectorOrFail(requests.ctx, run.connection, createConnector);
+  await updateTenantSchema(ctx, ctx.organizationId);
+  const readable = await getReadableRecordType(run, connector);
+  const { recordType } = readable;
+  const request = { recordType, configuredFields: config.fields, requestedMode: readable.mode };
+  const prepared = await prepareRun(ctx, lease, request, {
+    readClock: () => readErpClock(ctx, connector, signal),
+    askFilled: (empty) => askFilled({ connector, recordType, signal }, empty),
+  });
+  await startReading(run, prepared);
+  const reading = createReading(run, requests, connector, recordType, prepared);
+  const { mode } = prepared.state.plan;
+  const { state, proof } =
+    mode === 'full'
+      ? await readFull(reading)
+      : await readIncremental(reading).catch((error: unknown) => readAllNext(run, error));
   signal.throwIfAborted();
   await assertTypesAreCurrent(run, connector, readable, state.counters);
   await recordSignIn(ctx, run.connection);

@@ -16,6 +16,7 @@ export type ProvedPage = StagedPage & { readonly lines: LineFacts | null };
 export type ReadyPage = ProvedPage & {
   /** The latest modification time among its records; null when none has one. */
   readonly maxModified: string | null;
+  readonly changeToken: string | null;
 };
 /** What decides whether a record that was read is staged or rejected. */
 export type PageRules = {
@@ -163,7 +164,9 @@ export function createPageReader(
       changedSince: changedSince === null ? null : new Date(changedSince),
     });
     request.signal.throwIfAborted();
-    return { ...(await toStagedPage(rules, page, target)), maxModified: latestModified(page.records) };
+    const { records, changeToken = null } = page;
+    const maxModified = latestModified(records);
+    return { ...(await toStagedPage(rules, page, target)), maxModified, changeToken };
   };
   return async (afterId, changedSince) => {
     const key = toKey(afterId, changedSince);

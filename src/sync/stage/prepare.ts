@@ -90,8 +90,8 @@ type Columns = { readonly columns: readonly RecordColumn[]; readonly isFilledAga
 /**
  * A run reads everything when that was requested, on a first load, when no complete read has filled one of
  * the columns since it was added or returned, when a field that came empty is filled again, and when the ERP
- * reports no modification times. Otherwise it reads what changed since the high-water mark minus the overlap;
- * or requested records alone, unless the last published run read by another filter.
+ * neither reports modification times nor keeps track of changes. Otherwise it reads what changed since the
+ * high-water mark minus the overlap; or requested records alone, unless the last published run read by another filter.
  */
 function planRun(
   ctx: TenantCtx,
@@ -105,18 +105,19 @@ function planRun(
 ): RunPlan {
   const { idType, modifiedField } = recordType;
   const { highWater, activeTable } = before;
+  const changeToken = modifiedField === null ? before.changeToken : null;
   const isUnfilled = columns.some(({ state }) => state === 'loading' || state === 'returned');
   const isSameFilter = isDeepStrictEqual(before.filter, recordType.filter ?? null);
   const mode = requestedMode === 'reread' && isSameFilter ? 'reread' : 'incremental';
   const complete =
     requestedMode === 'full' ||
     activeTable === null ||
-    (modifiedField === null && mode === 'incremental') ||
+    (modifiedField === null && changeToken === null && mode === 'incremental') ||
     isUnfilled ||
     isFilledAgain;
   if (complete || highWater === null) return createRunPlan({ mode: 'full', idType, since: null });
   const since = new Date(new Date(highWater).getTime() - ctx.settings.sync.overlapMs).toISOString();
-  return createRunPlan({ mode, idType, since });
+  return { ...createRunPlan({ mode, idType, since }), changeToken };
 }
 
 /** The row in record_state is written last: when it exists, the schema and the staging table exist too. */
@@ -254,11 +255,12 @@ async function startRun(
 function canResume(
   state: RunState | undefined,
   columns: readonly RecordColumn[],
-  { filter, listedTypes }: RecordTypeMetadata,
+  { recordType: { filter, listedTypes }, requestedMode }: RunRequest,
   before: RecordState,
 ): state is RunState {
   return (
     state?.plan.provesPages === true &&
+    (requestedMode !== 'full' || state.plan.mode === 'full') &&
     haveSameColumns(state.columns, columns) &&
     isComparedTableCurrent(state, before) &&
     isDeepStrictEqual(state.plan.filter ?? null, filter ?? null) &&
@@ -296,7 +298,7 @@ export async function prepareRun(
   const all = await updateColumns(ctx, schema, before, fields, stale);
   return {
     schema,
-    state: canResume(resumable, writtenColumns(all), recordType, before)
+    state: canResume(resumable, writtenColumns(all), request, before)
       ? resumable
       : await startRun(ctx, lease, request, before, all, stale, questions),
     fields: fields.map(({ name }) => name),

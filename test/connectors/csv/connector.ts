@@ -159,11 +159,6 @@ export const csvErp: ConnectorKind<CsvSettings, CsvSecrets> = {
           hasMore,
         };
       },
-      deletedSince: async () => ({
-        available: false,
-        reason: 'The ERP has no list of deletions',
-        fix: 'Nothing to do: deletions are found by comparing ids.',
-      }),
       async test(signal) {
         const startedMs = ctx.clock.monotonicMs();
         const problems = await now(signal).then(

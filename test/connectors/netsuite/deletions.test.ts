@@ -16,10 +16,10 @@ const since = new Date('2026-03-10T02:30:00Z');
 const at = '2026-03-10T04:00:00Z';
 
 const read = (recordType = 'invoice') =>
-  createConnectorAt(wire.url).deletedSince({ recordType: getMetadata(recordType), since, signal });
+  createConnectorAt(wire.url).deletedSince?.({ recordType: getMetadata(recordType), since, signal });
 const ids = async (recordType = 'invoice'): Promise<string[]> => {
   const answer = await read(recordType);
-  if (!answer.available) throw new Error(answer.reason);
+  if (answer?.available !== true) throw new Error(answer?.reason);
   return answer.deleted.map(({ id }) => id);
 };
 const lacks = (column: string) =>

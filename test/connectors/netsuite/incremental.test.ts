@@ -179,7 +179,7 @@ it("scan shows changes that don't move the modification time: an amount, a statu
 
 describe('deletedSince', () => {
   const deleted = async (site: SimulatedAccount, name: string, since: string) =>
-    site.connector.deletedSince({ recordType: site.getType(name), since: new Date(since), signal });
+    site.connector.deletedSince?.({ recordType: site.getType(name), since: new Date(since), signal });
 
   it('lists deleted ids by record type, in every time zone', async () => {
     for (const site of sites) {
@@ -209,7 +209,7 @@ describe('deletedSince', () => {
       );
       for (const hour of [0, 7, 10, 23, 47]) {
         const answer = await deleted(site, 'invoice', new Date(Date.UTC(2026, 5, 10, hour)).toISOString());
-        const ids = answer.available ? answer.deleted.map(({ id }) => Number(id)) : [];
+        const ids = answer?.available === true ? answer.deleted.map(({ id }) => Number(id)) : [];
         const due = Array.from({ length: 48 - hour }, (_unused, index) => 9100 + hour + index);
         expect(ids).toEqual(expect.arrayContaining(due));
       }
@@ -242,7 +242,7 @@ it('every record type of the account can be read with all of its fields, scanned
     expect(again.records.map(({ id, labels }) => [id, labels])).toEqual(
       page.records.map(({ id, labels }) => [id, labels]),
     );
-    expect(await west.connector.deletedSince({ recordType, since: new Date(), signal })).toMatchObject({
+    expect(await west.connector.deletedSince?.({ recordType, since: new Date(), signal })).toMatchObject({
       available: true,
     });
   }
@@ -284,7 +284,7 @@ it("a payment is read with its applications, reduces the invoice's open amount, 
   expect(await open()).toBeCloseTo(before - 4.25, 2);
   await write(west, 'DELETE', `customerPayment/${id}`);
   expect(await open()).toBeCloseTo(before, 2);
-  expect(await west.connector.deletedSince({ recordType, since: startedAt, signal })).toMatchObject({
+  expect(await west.connector.deletedSince?.({ recordType, since: startedAt, signal })).toMatchObject({
     available: true,
     deleted: expect.arrayContaining([expect.objectContaining({ id })]),
   });

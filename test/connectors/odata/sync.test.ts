@@ -2,10 +2,10 @@
 // elsewhere. What must be stored is computed from the data files alone.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { inTransaction } from '../../../src/db/transaction.ts';
-import { createTenantConnector, secretBinding } from '../../../src/sync/account/connection.ts';
+import { createTenantConnector } from '../../../src/sync/account/connection.ts';
 import type { RunRow } from '../../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../../src/sync/run/worker.ts';
+import { enterConnection } from '../../setup/erp-account.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../../sync/fixture.ts';
 import { useSync } from '../../sync/site.ts';
 import { json, useWire } from '../netsuite/wire.ts';
@@ -28,21 +28,8 @@ afterAll(() => judge.stop());
 
 async function connect(recordType: string, url = judge.url): Promise<void> {
   fixture = await syncFixture(site.ctx, memoryErp(), { recordType });
-  await inTransaction(fixture.tenant, (tx) =>
-    tx('erp_connections')
-      .insert({
-        organization_id: fixture.organizationId,
-        kind: 'odata',
-        account_id: 'orders',
-        settings: JSON.stringify(settingsFor(url, { dialect: 'sap' })),
-        secrets: site.ctx.keyring.encrypt(
-          JSON.stringify({ password: 'secret' }),
-          secretBinding(fixture.organizationId, 'netsuite', 'erp-secrets'),
-        ),
-      })
-      .onConflict(['organization_id', 'name'])
-      .merge(),
-  );
+  const settings = settingsFor(url, { dialect: 'sap' });
+  await enterConnection(fixture, 'netsuite', { kind: 'odata', settings, secrets: { password: 'secret' } });
 }
 
 async function sync(mode: 'incremental' | 'full' = 'incremental'): Promise<RunRow> {

@@ -342,10 +342,6 @@ export const tryton: ConnectorKind<TrytonSettings, TrytonSecrets> = {
             )
           : search(call, { recordType, fields, signal }, named(ids), ids.length),
       listIds: (request) => listIds(call, request),
-      deletedSince: async () => ({
-        ...{ available: false, reason: 'Tryton has no list of deletions' },
-        fix: 'Nothing to do: deletions are found by comparing ids.',
-      }),
       async test(signal) {
         const startedMs = ctx.clock.monotonicMs();
         const problems = await now(signal).then(

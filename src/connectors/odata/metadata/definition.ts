@@ -12,6 +12,8 @@ const StoredDefinition = z.object({
   modified: z.string().nullable(),
   /** `nextLink`: the service refuses to filter and order by the key. */
   paging: z.enum(['key', 'nextLink']),
+  /** The service keeps track of changes, and a read of all records ends with a link to them. */
+  tracksChanges: z.boolean(),
   /** The navigation property to the lines. */
   lines: z.string().nullable(),
   /** Paths of fields that have another name than their property; the record's id has no path. */

@@ -210,7 +210,15 @@ function toRecordType(
       deletions: 'compared',
       notes: lines === null ? [] : lineNotes,
     },
-    definition: { set: set.name, key, modified, paging: 'key', lines: lines?.[0] ?? null, renamed },
+    definition: {
+      set: set.name,
+      key,
+      modified,
+      paging: 'key',
+      tracksChanges: false,
+      lines: lines?.[0] ?? null,
+      renamed,
+    },
   };
 }
 

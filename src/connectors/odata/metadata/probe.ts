@@ -1,5 +1,5 @@
 // Finds out by real requests what a service supports of the queries for an entity set: filter and order by its
-// key, its lines within records, and the filter by modification time.
+// key, its lines within records, and the filter by modification time, or without one the tracking of changes.
 import { type Connector, ErpError } from '../../connector.ts';
 import { linesField } from './definition.ts';
 import type { Described } from './describe.ts';
@@ -26,10 +26,11 @@ function toVariant(described: Described, { paging, refusedLines }: Variant): Des
 /** The message of the service's refusal; null where it supports the queries. Rejects as `readPage`. */
 async function findRefusal(reads: Reads, recordType: Described, since: Date | null, signal: AbortSignal) {
   const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
+  const { paging, tracksChanges } = recordType.definition;
   const request = { recordType, fields, limit: 1, changedSince: since, signal };
   try {
-    const first = await reads.readPage({ ...request, afterId: null });
-    if (first.lastId !== null && recordType.definition.paging === 'key')
+    const first = await reads.readPage({ ...request, afterId: null, tracksChanges });
+    if (first.lastId !== null && paging === 'key' && !tracksChanges)
       await reads.readPage({ ...request, afterId: first.lastId });
     return null;
   } catch (error) {
@@ -59,10 +60,13 @@ async function findVariant(reads: Reads, described: Described, signal: AbortSign
   return exclude(described, `The ERP refuses to read these records: ${refusal}`);
 }
 
-function withoutModified({ reading, definition, ...described }: Described): Described {
-  const changes = reading && { reading: { ...reading, changes: 'full' as const } };
-  return { ...described, ...changes, modifiedField: null, definition: { ...definition, modified: null } };
-}
+const withChanges = (described: Described, changes: 'tracked' | 'full'): Described => ({
+  ...described,
+  ...(described.reading && { reading: { ...described.reading, changes } }),
+  ...(changes === 'tracked' && { keyOrder: 'server' as const }),
+  modifiedField: null,
+  definition: { ...described.definition, modified: null, tracksChanges: changes === 'tracked' },
+});
 
 /**
  * The record type as the service supports it, with the reason where its records can't be read. Rejects as
@@ -75,9 +79,12 @@ export async function probeRecordType(
 ): Promise<Described> {
   try {
     const found = described.reason === null ? await findVariant(reads, described, signal) : described;
-    if (found.reason !== null || found.modifiedField === null) return found;
-    const refused = await findRefusal(reads, found, farFuture, signal);
-    return refused === null ? found : withoutModified(found);
+    if (found.reason !== null) return found;
+    if (found.modifiedField !== null && (await findRefusal(reads, found, farFuture, signal)) === null)
+      return found;
+    const tracked = withChanges(found, 'tracked');
+    const refused = await findRefusal(reads, tracked, null, signal);
+    return refused === null ? tracked : withChanges(found, 'full');
   } catch (error) {
     if (!(error instanceof ErpError) || error.kind !== 'forbidden') throw error;
     return exclude(described, error.message);

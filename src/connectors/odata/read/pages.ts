@@ -2,11 +2,16 @@
 import type { DigitsJson } from '../../../core/text/exact-json.ts';
 import type { OdataDefinition } from '../metadata/definition.ts';
 import { erpError, inconsistentResponse } from '../requests/errors.ts';
-import { isObject, type JsonObject, type OdataHttp } from '../requests/http.ts';
+import { isObject, type JsonObject, type OdataHttp, trackChanges } from '../requests/http.ts';
 import { toId } from './keys.ts';
 
 export type IdentifiedRow = { readonly id: string; readonly row: JsonObject };
-export type RowPage = { readonly rows: readonly IdentifiedRow[]; readonly hasMore: boolean };
+export type RowPage = {
+  readonly rows: readonly IdentifiedRow[];
+  readonly hasMore: boolean;
+  /** Of the last page of a read that tracks changes. */
+  readonly deltaLink?: string | null;
+};
 
 const maxEmptyPages = 20;
 const repeats = (what: string) => erpError('answer', 'PAGE_REPEATS', what);
@@ -17,6 +22,13 @@ const toRows = (value: DigitsJson | undefined): JsonObject[] => {
   return value;
 };
 
+export type ServicePage = {
+  readonly rows: readonly JsonObject[];
+  readonly nextLink: string | null;
+  /** Only of a last page: the link to what changes from the first page on. */
+  readonly deltaLink: string | null;
+};
+
 /**
  * The pages of a collection. Rejects with `ErpError`: as `getJson`, LINK_REFUSED for a link to another host,
  * PAGE_REPEATS for links that lead in a circle or to ever more empty pages.
@@ -25,20 +37,25 @@ export async function* followPages(
   http: OdataHttp,
   firstUrl: string,
   signal: AbortSignal,
-  maxPageSize?: number,
-): AsyncGenerator<{ readonly rows: readonly JsonObject[]; readonly hasMore: boolean }, void> {
+  preferences: readonly string[] = [],
+): AsyncGenerator<ServicePage, void> {
+  const ofLater = preferences.filter((one) => one !== trackChanges);
   const seen = new Set<string>();
   let emptyPages = 0;
   for (let url: string | null = firstUrl; url !== null; ) {
     if (seen.has(url)) throw repeats('The pages of the ERP lead back to an earlier one');
     seen.add(url);
-    const body: JsonObject = await http.getJson(url, signal, maxPageSize);
+    const from: string = url;
+    const body: JsonObject = await http.getJson(url, signal, url === firstUrl ? preferences : ofLater);
     const rows = toRows(body['value']);
-    const link: DigitsJson | undefined = body['@odata.nextLink'] ?? body['@nextLink'];
-    url = typeof link === 'string' ? http.follow(link, url) : null;
+    const linkOf = (name: string): string | null => {
+      const link = body[`@odata.${name}`] ?? body[`@${name}`];
+      return typeof link === 'string' ? http.follow(link, from) : null;
+    };
+    url = linkOf('nextLink');
     emptyPages = rows.length === 0 ? emptyPages + 1 : 0;
     if (emptyPages > maxEmptyPages) throw repeats(`More than ${maxEmptyPages} empty pages follow each other`);
-    yield { rows, hasMore: url !== null };
+    yield { rows, nextLink: url, deltaLink: url === null ? linkOf('deltaLink') : null };
   }
 }
 
@@ -65,61 +82,75 @@ export async function readLines(
   return lines;
 }
 
-/** Rejects as `followPages`, with PAGE_REPEATS for a page of rows that were all there before. */
-async function* followRows(
-  http: OdataHttp,
-  url: string,
-  key: OdataDefinition['key'],
-  { limit, signal }: WalkPage,
-): AsyncGenerator<IdentifiedRow, void> {
-  const seen = new Set<string>();
-  for await (const page of followPages(http, url, signal, limit)) {
-    const rows = identify(key, page.rows);
-    if (rows.length > 0 && rows.every(({ id }) => seen.has(id)))
-      throw repeats(`The ERP returned the page that begins with ${rows[0]?.id} again`);
-    for (const { id } of rows) seen.add(id);
-    yield* rows;
-  }
-}
-
-type WalkPage = { readonly afterId: string | null; readonly limit: number; readonly signal: AbortSignal };
-/** A collection that is being read by the service's own links; `next` is the row behind the last page. */
+type WalkPage = {
+  readonly afterId: string | null;
+  readonly limit: number;
+  readonly signal: AbortSignal;
+  readonly tracksChanges?: boolean;
+};
+/** A collection that is being read by the service's own links. */
 type Walk = {
   readonly signal: AbortSignal;
-  readonly rows: AsyncGenerator<IdentifiedRow, void>;
-  next: IteratorResult<IdentifiedRow, void>;
+  readonly pages: AsyncGenerator<ServicePage, void>;
+  /** Whether every page is used as it came; false for a walk that skipped some. */
+  readonly isWhole: boolean;
+  /** The ids of the service's last page. */
+  lastIds: ReadonlySet<string>;
+  /** The rows behind the last page that was returned. */
+  rows: IdentifiedRow[];
+  deltaLink: string | null;
 };
 const maxWalks = 8;
 
-async function startWalk(rows: Walk['rows'], { afterId, signal }: WalkPage): Promise<Walk> {
-  let next = await rows.next();
-  for (let isFound = afterId === null; !isFound; next = await rows.next()) {
-    if (next.done === true) throw inconsistentResponse(`The record ${afterId} is no longer listed`);
-    isFound = next.value.id === afterId;
+/** Adds the next page; false behind the last one. Throws PAGE_REPEATS for the same rows again. */
+async function extend(walk: Walk, key: OdataDefinition['key']): Promise<boolean> {
+  const { done, value } = await walk.pages.next();
+  if (done === true) return false;
+  const rows = identify(key, value.rows);
+  if (rows.length > 0 && rows.every(({ id }) => walk.lastIds.has(id)))
+    throw repeats(`The ERP returned the page that begins with ${rows[0]?.id} again`);
+  walk.lastIds = new Set(rows.map(({ id }) => id));
+  walk.rows.push(...rows);
+  walk.deltaLink = value.deltaLink;
+  return true;
+}
+
+/** Behind a record; null from the first one on. */
+async function startWalk(walk: Walk, key: OdataDefinition['key'], afterId: string | null): Promise<Walk> {
+  for (let index = -1; afterId !== null && index < 0; ) {
+    walk.rows = [];
+    if (!(await extend(walk, key))) throw inconsistentResponse(`The record ${afterId} is no longer listed`);
+    index = walk.rows.findIndex(({ id }) => id === afterId);
+    if (index >= 0) walk.rows.splice(0, index + 1);
   }
-  return { signal, rows, next };
+  return walk;
 }
 
 /**
- * Reads collections whose service refuses to filter by key. A page that goes on where an earlier one ended
- * follows the service's link; any other one begins at the start and skips what is known. The function rejects
- * as `followRows`, and with `ErpError` ANSWER_INCONSISTENT where the last record is gone.
+ * Reads collections by the service's own links, without a filter by key. A page that goes on where an earlier
+ * one ended follows them; any other one begins at the start and skips what is known: what changed since those
+ * were read isn't tracked then. The function rejects as `followPages`, with PAGE_REPEATS for the same page
+ * again, and ANSWER_INCONSISTENT where the last record is gone.
  */
 export function createWalker(http: OdataHttp) {
   const walks = new Map<string, Walk>();
   return async (url: string, key: OdataDefinition['key'], page: WalkPage): Promise<RowPage> => {
-    const name = JSON.stringify([url, page.afterId]);
-    const known = walks.get(name);
-    walks.delete(name);
-    const isUsable = known?.signal === page.signal;
-    const walk = isUsable ? known : await startWalk(followRows(http, url, key, page), page);
-    const rows: IdentifiedRow[] = [];
-    for (; walk.next.done !== true && rows.length < page.limit; walk.next = await walk.rows.next())
-      rows.push(walk.next.value);
-    if (walk.next.done === true) return { rows, hasMore: false };
+    const { afterId, limit, signal, tracksChanges = false } = page;
+    const nameOf = (lastId: string | null) => JSON.stringify([url, tracksChanges, lastId]);
+    const known = walks.get(nameOf(afterId));
+    walks.delete(nameOf(afterId));
+    const preferences = [`odata.maxpagesize=${limit}`, ...(tracksChanges ? [trackChanges] : [])];
+    const pages = followPages(http, url, signal, preferences);
+    const state = { isWhole: afterId === null, lastIds: new Set<string>(), rows: [], deltaLink: null };
+    const isOn = afterId !== null && known?.signal === signal;
+    const walk = isOn ? known : await startWalk({ signal, pages, ...state }, key, afterId);
+    while (walk.rows.length <= limit && (await extend(walk, key)));
+    const rows = walk.rows.splice(0, limit);
+    if (walk.rows.length === 0)
+      return { rows, hasMore: false, deltaLink: walk.isWhole ? walk.deltaLink : null };
     const [oldest] = walks.keys();
     if (oldest !== undefined && walks.size === maxWalks) walks.delete(oldest);
-    walks.set(JSON.stringify([url, rows.at(-1)?.id ?? null]), walk);
+    walks.set(nameOf(rows.at(-1)?.id ?? null), walk);
     return { rows, hasMore: true };
   };
 }

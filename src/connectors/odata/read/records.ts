@@ -14,6 +14,7 @@ type Selection = {
   readonly changedSince?: Date | null;
   readonly limit: number;
   readonly signal: AbortSignal;
+  readonly tracksChanges?: boolean;
 };
 
 const maxIds = 1_000;
@@ -38,11 +39,12 @@ async function readByKey(http: OdataHttp, plan: Plan, selection: Selection, top:
     $top: String(top),
   });
   for await (const page of followPages(http, url, signal)) {
-    if (page.rows.length === 0 && page.hasMore) continue;
+    const isLast = page.nextLink === null;
+    if (page.rows.length === 0 && !isLast) continue;
     const rows = identify(key, page.rows).slice(0, top);
     if (rows.some(({ id }) => id === afterId))
       throw erpError('answer', 'PAGE_REPEATS', `The page after ${afterId} contains that record again`);
-    return { rows, hasMore: rows.length > 0 && (page.hasMore || page.rows.length >= top) };
+    return { rows, hasMore: rows.length > 0 && (!isLast || page.rows.length >= top) };
   }
   return { rows: [], hasMore: false };
 }
@@ -92,10 +94,12 @@ function createRowReader(http: OdataHttp, pageSize: number | null): ReadRows {
   const walk = createWalker(http);
   return async (recordType, plan, selection) => {
     const limit = Math.max(1, Math.min(selection.limit, pageSize ?? selection.limit));
-    if (plan.definition.paging === 'nextLink') {
+    const { paging, key, ...definition } = plan.definition;
+    const tracksChanges = selection.tracksChanges === true && definition.tracksChanges;
+    if (paging === 'nextLink' || tracksChanges) {
       const filter = allOf(changedFilter(plan, selection.changedSince ?? null));
       const url = http.address(pathOf(plan.definition), { ...toOptions(plan), ...filter });
-      return walk(url, plan.definition.key, { ...selection, limit });
+      return walk(url, key, { ...selection, limit, tracksChanges });
     }
     const page = await readByKey(http, plan, selection, limit);
     assertAscending(recordType, page.rows);

@@ -56,7 +56,7 @@ async function toRecord(
 export async function toPage(
   http: OdataHttp,
   plan: Plan,
-  { rows, hasMore }: RowPage,
+  { rows, hasMore, deltaLink = null }: RowPage,
   signal: AbortSignal,
 ): Promise<RecordPage> {
   const records: SourceRecord[] = [];
@@ -66,5 +66,6 @@ export async function toPage(
     if ('labels' in read) records.push(read);
     else rejected.push(read);
   }
-  return { records, rejected, lastId: rows.at(-1)?.id ?? null, hasMore };
+  const lastId = rows.at(-1)?.id ?? null;
+  return { records, rejected, lastId, hasMore, ...(deltaLink !== null && { changeToken: deltaLink }) };
 }

@@ -12,6 +12,7 @@ const fixes = {
     'Run the sync again. If it happens again, report the message to the operator of this service.',
   LINK_REFUSED: 'Enter the service root with the host name that the ERP uses for itself.',
   PAGE_REPEATS: 'Run the sync again. If it happens again, report the message to the support of the ERP.',
+  CHANGES_EXPIRED: 'No action is needed: the next attempt reads all records.',
   COLUMN_UNKNOWN: 'Refresh the metadata of this connection: the property no longer exists.',
   ENTITY_SET_UNKNOWN: 'Refresh the metadata, and check the service root, tenant and company.',
   FIELD_NOT_SYNCABLE: 'Choose fields that the metadata of this connection shows as syncable.',

@@ -13,8 +13,11 @@ export type JsonObject = { readonly [name: string]: DigitsJson };
 export type OdataHttp = {
   /** The absolute address of a path below the service root, with the connection's company and tenant. */
   address(path: string, query?: Readonly<Record<string, string>>): string;
-  /** The JSON object at an address of this service. Rejects with ErpError, or with the signal's reason. */
-  getJson(url: string, signal: AbortSignal, maxPageSize?: number): Promise<JsonObject>;
+  /**
+   * The JSON object at an address of this service. Rejects with ErpError, or with the signal's reason; with
+   * QUERY_REFUSED where it was to track changes and doesn't.
+   */
+  getJson(url: string, signal: AbortSignal, preferences?: readonly string[]): Promise<JsonObject>;
   /** The text at an address of this service, in whatever format. Rejects as `getJson`, and for HTML. */
   getText(url: string, signal: AbortSignal): Promise<{ text: string; at: string | undefined }>;
   /** The metadata document, in parts. Rejects as `getJson`, with METADATA_TOO_LARGE for a larger one. */
@@ -33,6 +36,8 @@ const acceptJson = {
   'odata-maxversion': '4.0',
 };
 
+export const trackChanges = 'odata.track-changes';
+
 const segmentOf = (place: Place | null): string => (place?.in === 'path' ? `${place.segment}/` : '');
 const parameterOf = (place: Place | null): [string, string][] =>
   place?.in === 'query' ? [[place.name, place.value]] : [];
@@ -42,6 +47,13 @@ const withQuery = (url: string, parameters: readonly (readonly [string, string])
     url,
   );
 
+/** Of every request, and of every request for records. */
+function connectionParameters({ dialect, tenant, company }: OdataSettings) {
+  const crossCompany: [string, string][] =
+    dialect === 'dynamics365' && company === null ? [['cross-company', 'true']] : [];
+  return [[...parameterOf(tenant), ...parameterOf(company)], crossCompany] as const;
+}
+
 /** Its methods reject with `ErpError`, or with the signal's reason once that is aborted. */
 export function createOdataHttp(parts: Parts): OdataHttp {
   const { settings } = parts;
@@ -50,9 +62,7 @@ export function createOdataHttp(parts: Parts): OdataHttp {
   const errors = { toNetworkError, toResponseError: responseError };
   const send = createSend({ ...parts, address: settings.serviceRoot, ...errors });
   const { erp } = parts.ctx.settings;
-  const crossCompany: [string, string][] =
-    settings.dialect === 'dynamics365' && settings.company === null ? [['cross-company', 'true']] : [];
-  const shared = [...parameterOf(settings.tenant), ...parameterOf(settings.company)];
+  const [shared, crossCompany] = connectionParameters(settings);
   return {
     address: (path, query = {}) =>
       withQuery((root + segmentOf(settings.company) + path).replace(/\)\/$/, ')'), [
@@ -60,9 +70,11 @@ export function createOdataHttp(parts: Parts): OdataHttp {
         ...shared,
         ...(path === '' ? [] : crossCompany),
       ]),
-    async getJson(url, signal, maxPageSize) {
-      const prefer = maxPageSize === undefined ? {} : { prefer: `odata.maxpagesize=${maxPageSize}` };
-      return parseObject(await send(url, { ...acceptJson, ...prefer }, erp.maxResponseBytes, signal));
+    async getJson(url, signal, preferences = []) {
+      const headers = { ...acceptJson, ...(preferences.length > 0 && { prefer: preferences.join() }) };
+      const response = await send(url, headers, erp.maxResponseBytes, signal);
+      if (preferences.includes(trackChanges)) assertTracked(response);
+      return parseObject(response);
     },
     async getText(url, signal) {
       const accept = 'text/plain, application/json;q=0.9';
@@ -91,6 +103,11 @@ const unreadable = (headers: GuardedResponse['headers'], cause?: unknown) => {
   const message = `The response of the ERP is not one of OData (${type})`;
   return httpError('answer', 'ANSWER_UNREADABLE', message, { cause });
 };
+
+function assertTracked({ headers }: GuardedResponse): void {
+  if (headers['preference-applied']?.includes('track-changes') !== true)
+    throw erpError('query', 'QUERY_REFUSED', 'The ERP keeps no track of changes');
+}
 
 function parseObject({ text, headers }: GuardedResponse): JsonObject {
   let body: DigitsJson | undefined;

@@ -21,6 +21,7 @@ import { FieldTable } from './field-table.tsx';
 const changeWords = {
   modified: 'by modification time',
   parent: 'by the modification time of the record they belong to',
+  tracked: "in the ERP's report of changes",
   full: 'by reading all records in each run',
 } as const;
 const deletionWords = {
