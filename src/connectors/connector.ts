@@ -195,6 +195,11 @@ export type RecordPage = {
    * the read began. Absent where it can't be had, also after a read that was resumed.
    */
   readonly changeToken?: string;
+  /**
+   * Pages in no order of ids: where records were deleted meanwhile, others may have moved past the page, so the
+   * engine compares the ids of all records, not only their number. A record may be on several pages.
+   */
+  readonly isUnordered?: true;
 };
 
 /**

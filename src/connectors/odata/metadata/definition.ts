@@ -14,8 +14,13 @@ const StoredDefinition = z.object({
   paging: z.enum(['key', 'nextLink']),
   /** The service keeps track of changes, and a read of all records ends with a link to them. */
   tracksChanges: z.boolean(),
-  /** The navigation property to the lines. */
-  lines: z.string().nullable(),
+  /**
+   * The navigation property to the lines, the paths of a line's key (none where it has none), and whether the
+   * service counts the lines of each record in the same response.
+   */
+  lines: z
+    .object({ navigation: z.string(), key: z.array(z.string()).readonly(), isCounted: z.boolean() })
+    .nullable(),
   /** Paths of fields that have another name than their property; the record's id has no path. */
   renamed: z.record(z.string(), z.string()),
 });

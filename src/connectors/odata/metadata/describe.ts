@@ -126,13 +126,18 @@ function findLines(csdl: Csdl, { type, own }: EntitySet): CsdlNavigation | undef
   return [ofType, contained, named].find(({ length }) => length === 1)?.[0];
 }
 
-function describeLines(csdl: Csdl, entitySet: EntitySet): [string, FieldMetadata] | null {
+type Lines = { readonly field: FieldMetadata; readonly of: OdataDefinition['lines'] };
+function describeLines(csdl: Csdl, entitySet: EntitySet): Lines | null {
   const navigation = entitySet.reason === null ? findLines(csdl, entitySet) : undefined;
   const type = navigation && csdl.findType(navigation.type);
   if (navigation === undefined || type === undefined) return null;
   const label = csdl.findLabel(`${entitySet.type?.name}/${navigation.name}`) ?? navigation.name;
   const fields = [...describeFields(csdl, type).values()];
-  return [navigation.name, { ...plainField(linesField, label, 'lines'), fields }];
+  const key = withBaseTypes(csdl, type).flatMap((one) => one.key);
+  return {
+    field: { ...plainField(linesField, label, 'lines'), fields },
+    of: { navigation: navigation.name, key, isCounted: true },
+  };
 }
 
 /** The path of the property with the time of the last modification. */
@@ -194,7 +199,7 @@ function toRecordType(
     ...{ name, label, reason, table: set.name, source: '$metadata', family: 'list', custom: false },
     idType: isInteger ? 'integer' : 'text',
     ...(!isInteger && { keyOrder: 'server' as const }),
-    fields: lines === null ? fields : [...fields, lines[1]],
+    fields: lines === null ? fields : [...fields, lines.field],
     openWhen: null,
     modifiedField: modified?.replaceAll('/', '.') ?? null,
     linesModifiedField: null,
@@ -211,13 +216,8 @@ function toRecordType(
       notes: lines === null ? [] : lineNotes,
     },
     definition: {
-      set: set.name,
-      key,
-      modified,
-      paging: 'key',
-      tracksChanges: false,
-      lines: lines?.[0] ?? null,
-      renamed,
+      ...{ set: set.name, key, modified, paging: 'key', tracksChanges: false, renamed },
+      lines: lines?.of ?? null,
     },
   };
 }

@@ -4,14 +4,19 @@ import { type Connector, ErpError } from '../../connector.ts';
 import { linesField } from './definition.ts';
 import type { Described } from './describe.ts';
 
-type Variant = { readonly paging: 'key' | 'nextLink'; readonly refusedLines: string | null };
+type Variant = {
+  readonly paging: 'key' | 'nextLink';
+  readonly countsLines: boolean;
+  readonly refusedLines: string | null;
+};
 type Reads = Pick<Connector, 'readPage'>;
 
 /** Behind every modification: the filter is checked, and no record read. */
 const farFuture = new Date('2200-01-01T00:00:00Z');
 
-function toVariant(described: Described, { paging, refusedLines }: Variant): Described {
-  const lines = refusedLines === null ? described.definition.lines : null;
+function toVariant(described: Described, { paging, countsLines, refusedLines }: Variant): Described {
+  const { lines: of } = described.definition;
+  const lines = refusedLines === null && of !== null ? { ...of, isCounted: countsLines } : null;
   const reason = `The ERP refuses to read lines with records: ${refusedLines}`;
   return {
     ...described,
@@ -49,12 +54,14 @@ const exclude = (described: Described, reason: string): Described => ({
 async function findVariant(reads: Reads, described: Described, signal: AbortSignal): Promise<Described> {
   let refusal = '';
   for (const paging of ['key', 'nextLink'] as const) {
-    const whole = toVariant(described, { paging, refusedLines: null });
-    const refused = await findRefusal(reads, whole, null, signal);
-    if (refused === null) return whole;
-    refusal = refused;
+    for (const countsLines of described.definition.lines === null ? [false] : [true, false]) {
+      const whole = toVariant(described, { paging, countsLines, refusedLines: null });
+      const refused = await findRefusal(reads, whole, null, signal);
+      if (refused === null) return whole;
+      refusal = refused;
+    }
     if (described.definition.lines === null) continue;
-    const bare = toVariant(described, { paging, refusedLines: refused });
+    const bare = toVariant(described, { paging, countsLines: false, refusedLines: refusal });
     if ((await findRefusal(reads, bare, null, signal)) === null) return bare;
   }
   return exclude(described, `The ERP refuses to read these records: ${refusal}`);

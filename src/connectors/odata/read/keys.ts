@@ -18,7 +18,7 @@ export function valueAt(row: JsonObject, path: string): DigitsJson | undefined {
 }
 
 /** The id of a row; undefined where the row lacks a part of the key. */
-export function toId(key: Key, row: JsonObject): string | undefined {
+export function toId(key: readonly Pick<Key[number], 'path'>[], row: JsonObject): string | undefined {
   const parts = key.map(({ path }) => valueAt(row, path));
   if (!parts.every((part) => typeof part === 'string' || typeof part === 'boolean')) return undefined;
   if (parts.length === 1) return String(parts[0]);

@@ -8,7 +8,7 @@ export type Plan = {
   readonly definition: OdataDefinition;
   readonly columns: readonly Column[];
   /** Null for a read without lines. */
-  readonly lines: readonly Column[] | null;
+  readonly lines: (NonNullable<OdataDefinition['lines']> & { readonly columns: readonly Column[] }) | null;
   readonly modified: Column | null;
 };
 
@@ -34,7 +34,10 @@ export function planRead(recordType: RecordTypeMetadata, names: readonly string[
     definition,
     modified,
     columns: columns.filter((column) => column.type !== 'lines' && isWanted(column)),
-    lines: lines === undefined || definition.lines === null ? null : toColumns(lines.fields ?? []),
+    lines:
+      lines === undefined || definition.lines === null
+        ? null
+        : { ...definition.lines, columns: toColumns(lines.fields ?? []) },
   };
 }
 
@@ -48,7 +51,9 @@ export function toOptions({ definition, columns, lines }: Plan): Record<string, 
   const own = columns.filter(({ name }) => name !== idField).map(({ path }) => path);
   const ofRecord = { $select: toSelect([...keyPaths(definition.key), ...own]) };
   if (lines === null) return ofRecord;
-  return { ...ofRecord, $expand: `${definition.lines}($select=${toSelect(lines.map(({ path }) => path))})` };
+  const ofLines = toSelect([...lines.key, ...lines.columns.map(({ path }) => path)]);
+  const counted = lines.isCounted ? ';$count=true' : '';
+  return { ...ofRecord, $expand: `${lines.navigation}($select=${ofLines}${counted})` };
 }
 
 /** Throws `ErpError` FIELD_NOT_SYNCABLE where there is no modification time. */

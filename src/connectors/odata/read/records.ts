@@ -41,7 +41,7 @@ async function readByKey(http: OdataHttp, plan: Plan, selection: Selection, top:
   for await (const page of followPages(http, url, signal)) {
     const isLast = page.nextLink === null;
     if (page.rows.length === 0 && !isLast) continue;
-    const rows = identify(key, page.rows).slice(0, top);
+    const rows = identify(key, page).slice(0, top);
     if (rows.some(({ id }) => id === afterId))
       throw erpError('answer', 'PAGE_REPEATS', `The page after ${afterId} contains that record again`);
     return { rows, hasMore: rows.length > 0 && (!isLast || page.rows.length >= top) };
@@ -80,7 +80,7 @@ async function readByIds(http: OdataHttp, plan: Plan, ids: readonly string[], si
   for (const $filter of toIdFilters(definition.key, wanted)) {
     const url = http.address(pathOf(definition), { ...toOptions(plan), $filter });
     for await (const page of followPages(http, url, signal))
-      for (const row of identify(definition.key, page.rows)) found.set(row.id, row);
+      for (const row of identify(definition.key, page)) found.set(row.id, row);
   }
   const other = [...found.keys()].find((id) => !folded.has(fold(id)));
   if (other !== undefined) throw inconsistentResponse(`The record ${other} was not requested`);
@@ -99,7 +99,8 @@ function createRowReader(http: OdataHttp, pageSize: number | null): ReadRows {
     if (paging === 'nextLink' || tracksChanges) {
       const filter = allOf(changedFilter(plan, selection.changedSince ?? null));
       const url = http.address(pathOf(plan.definition), { ...toOptions(plan), ...filter });
-      return walk(url, key, { ...selection, limit, tracksChanges });
+      const count = () => countRecords(http, plan.definition, [], selection.signal);
+      return walk({ url, key, count }, { ...selection, limit, tracksChanges });
     }
     const page = await readByKey(http, plan, selection, limit);
     assertAscending(recordType, page.rows);

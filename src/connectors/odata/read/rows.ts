@@ -3,7 +3,7 @@ import type { RecordPage } from '../../connector.ts';
 import type { RecordRejection, SourceLine, SourceRecord, SourceValue } from '../../source-records.ts';
 import { idField } from '../metadata/definition.ts';
 import type { JsonObject, OdataHttp } from '../requests/http.ts';
-import { valueAt } from './keys.ts';
+import { toId, valueAt } from './keys.ts';
 import { type IdentifiedRow, type RowPage, readLines } from './pages.ts';
 import type { Column, Plan } from './plan.ts';
 import { memberLabel, parseValue } from './values.ts';
@@ -13,8 +13,11 @@ function parseColumns(row: JsonObject, columns: readonly Column[], id: string | 
   const labels: Record<string, SourceValue> = {};
   let problem: string | null = null;
   for (const { name, path, type } of columns) {
-    const value = parseValue(name === idField && id !== null ? id : valueAt(row, path), type);
-    if (value === undefined) problem ??= `${name} is not a valid ${type}`;
+    const raw = name === idField && id !== null ? id : valueAt(row, path);
+    const value = parseValue(raw, type);
+    // Services leave out what the user may not read; a null is there.
+    if (value === undefined || raw === undefined)
+      problem ??= raw === undefined ? `${name} is missing` : `${name} is not a valid ${type}`;
     else values[name] = value;
     if (type === 'list' || type === 'reference')
       labels[name] = type === 'list' ? memberLabel(value ?? null) : null;
@@ -22,41 +25,50 @@ function parseColumns(row: JsonObject, columns: readonly Column[], id: string | 
   return { values, labels, problem };
 }
 
-/** With each label next to its value, or the first problem. */
-function parseLine(row: JsonObject, columns: readonly Column[]): SourceLine | string {
-  const { values, labels, problem } = parseColumns(row, columns, null);
-  const named = Object.entries(labels).map(([name, label]) => [`${name}.name`, label]);
-  return problem ?? { ...values, ...Object.fromEntries(named) };
+/** The lines with each label next to its value, or the first problem. Rejects as `readLines`. */
+async function parseLines(
+  http: OdataHttp,
+  row: IdentifiedRow,
+  { navigation, key, columns }: NonNullable<Plan['lines']>,
+  signal: AbortSignal,
+): Promise<SourceLine[] | string> {
+  const { rows, counted } = await readLines(http, row, navigation, signal);
+  if (counted !== null && counted !== rows.length)
+    return `the ERP counts ${counted} lines and returned ${rows.length}`;
+  const parts = key.map((path) => ({ path }));
+  const ids = new Set(rows.map((line) => toId(parts, line)));
+  if (key.length > 0 && ids.size < rows.length) return 'the ERP returned a line more than once';
+  const lines: SourceLine[] = [];
+  for (const line of rows) {
+    const { values, labels, problem } = parseColumns(line, columns, null);
+    if (problem !== null) return `line ${lines.length + 1}: ${problem}`;
+    for (const [name, label] of Object.entries(labels)) values[`${name}.name`] = label;
+    lines.push(values);
+  }
+  return lines;
 }
 
 async function toRecord(
   http: OdataHttp,
-  { columns, modified, lines: lineColumns, definition }: Plan,
-  { id, row }: IdentifiedRow,
+  { columns, modified, lines: ofLines }: Plan,
+  identified: IdentifiedRow,
   signal: AbortSignal,
 ): Promise<SourceRecord | RecordRejection> {
+  const { id, row } = identified;
   const { values, labels, problem } = parseColumns(row, columns, id);
-  const reject = (message: string) => ({ id, code: 'VALUE_UNREADABLE', message, values });
-  if (problem !== null) return reject(problem);
-  const header = {
-    id,
-    values,
-    labels,
-    modifiedAt: modified === null ? null : (values[modified.name] ?? null),
-  };
-  if (lineColumns === null || definition.lines === null) return { ...header, lines: null };
-  const rows = await readLines(http, row, definition.lines, signal);
-  const lines = rows.map((line) => parseLine(line, lineColumns));
-  const index = lines.findIndex((line) => typeof line === 'string');
-  if (index !== -1) return reject(`line ${index + 1}: ${String(lines[index])}`);
-  return { ...header, lines: lines.filter((line) => typeof line !== 'string') };
+  const reject = (code: string, message: string) => ({ id, code, message, values });
+  if (problem !== null) return reject('VALUE_UNREADABLE', problem);
+  const modifiedAt = modified === null ? null : (values[modified.name] ?? null);
+  const lines = ofLines === null ? null : await parseLines(http, identified, ofLines, signal);
+  if (typeof lines !== 'string') return { id, values, labels, modifiedAt, lines };
+  return reject(lines.startsWith('line ') ? 'VALUE_UNREADABLE' : 'LINES_MISMATCH', lines);
 }
 
 /** The page's records, with all of their lines. Rejects as `readLines`. */
 export async function toPage(
   http: OdataHttp,
   plan: Plan,
-  { rows, hasMore, deltaLink = null }: RowPage,
+  { rows, hasMore, isUnordered, deltaLink = null }: RowPage,
   signal: AbortSignal,
 ): Promise<RecordPage> {
   const records: SourceRecord[] = [];
@@ -66,6 +78,6 @@ export async function toPage(
     if ('labels' in read) records.push(read);
     else rejected.push(read);
   }
-  const lastId = rows.at(-1)?.id ?? null;
-  return { records, rejected, lastId, hasMore, ...(deltaLink !== null && { changeToken: deltaLink }) };
+  const order = { lastId: rows.at(-1)?.id ?? null, hasMore, ...(isUnordered && { isUnordered }) };
+  return { records, rejected, ...order, ...(deltaLink !== null && { changeToken: deltaLink }) };
 }
