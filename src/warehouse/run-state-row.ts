@@ -49,6 +49,8 @@ export type RunPlan = {
    * it lists them itself. Null or absent where changes are found otherwise.
    */
   readonly changeToken?: string | null;
+  /** Pages that were read have no order of ids: see `RecordPage.isUnordered`. */
+  readonly isUnordered?: true;
   /** The latest modification time that was read. */
   readonly maxModified: string | null;
   /** Whether the ERP's own list of deletions could be read; `hidden` also where it has none. */

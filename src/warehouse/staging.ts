@@ -27,6 +27,8 @@ export type StagedPage = {
   readonly hasMore: boolean;
   /** Some of these records may have been read in this run before. */
   readonly rereads?: boolean;
+  /** Records of it may have been on an earlier page. */
+  readonly isUnordered?: boolean;
   /** Records that are absent in the ERP. */
   readonly absent?: readonly AbsentRecord[];
   /** Changes to the plan; a new step starts without a checkpoint. */
@@ -208,7 +210,7 @@ export async function stagePage(
   page: StagedPage,
   generation: string,
 ): Promise<RunState> {
-  const { absent = [], plan: found } = page;
+  const { absent = [], plan: found, rereads = false, isUnordered = false } = page;
   const plan = { ...state.plan, ...found, ...(state.plan.flush === 'done' && { flush: 'pending' as const }) };
   const next: RunState = {
     ...state,
@@ -220,7 +222,8 @@ export async function stagePage(
   // Correct unless some of the records were read before; corrected below.
   const expected = advance(state, page, { staged: 0, rejected: 0 });
   await moveTo(client, schema, state, { ...next, counters: expected });
-  const ids = page.rereads === true ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
+  const ids =
+    rereads || isUnordered ? [...page.records, ...page.rejected, ...absent].map(({ id }) => id) : [];
   const removed =
     ids.length === 0 ? { staged: 0, rejected: 0 } : await removeEarlierReads(client, schema, state, ids);
   await copyRows(client, schema, state, await filterChanged(client, schema, state, page.records), generation);

@@ -9,7 +9,6 @@ import { describeRecordTypes, listHeads } from './metadata/describe.ts';
 import { probeRecordType } from './metadata/probe.ts';
 import { listChanges } from './read/changes.ts';
 import { createReads } from './read/records.ts';
-import { inconsistentResponse } from './requests/errors.ts';
 import { createOdataHttp, type OdataHttp } from './requests/http.ts';
 
 /** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before `create`. */
@@ -24,7 +23,7 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
     signIn: createSignIn(ctx, settings.signIn, secrets),
     limiter: ctx.erpLimits.of(account, ctx.settings.erp.concurrency),
   });
-  const reads = createReads(http, settings.pageSize);
+  const reads = createReads(http, settings);
   const readCsdl = async (signal: AbortSignal) => parseCsdl(await http.getMetadata(signal), signal);
   return {
     ...reads,
@@ -33,8 +32,8 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
         listChanges(http, getDefinition(recordType), token, signal),
     },
     test: (signal) => testConnection(ctx.clock, http, serviceRoot, signal),
-    now: (signal) => readTime(http, signal),
-    today: async (signal) => toDay(await readTime(http, signal), settings.timeZone),
+    now: http.readTime,
+    today: async (signal) => toDay(await http.readTime(signal), settings.timeZone),
     discover: async (signal) => listHeads(await readCsdl(signal), settings),
     async metadata(signal, only = []) {
       if (only.length === 0) return [];
@@ -42,14 +41,6 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
       return Promise.all(described.map((one) => probeRecordType(reads, one, signal)));
     },
   };
-}
-
-/** The Date header of the service document, or of the company. */
-async function readTime(http: OdataHttp, signal: AbortSignal): Promise<Date> {
-  const { at = '' } = await http.getText(http.address(''), signal);
-  const time = new Date(at);
-  if (Number.isNaN(time.getTime())) throw inconsistentResponse('The response has no time of the ERP');
-  return time;
 }
 
 const toDay = (time: Date, timeZone: string): string =>
@@ -60,7 +51,7 @@ const toDay = (time: Date, timeZone: string): string =>
 /** Signs in and reads the service document; an `ErpError` becomes a problem. Rejects with the signal's reason. */
 async function testConnection(clock: Clock, http: OdataHttp, account: string, signal: AbortSignal) {
   const startedMs = clock.monotonicMs();
-  const problems = await readTime(http, signal).then(
+  const problems = await http.readTime(signal).then(
     () => [],
     (error: unknown) => {
       if (signal.aborted || !(error instanceof ErpError)) throw error;

@@ -47,10 +47,11 @@ async function readAllPages(reading: RunReadContext): Promise<RunState> {
     const page = await readPage(state.checkpoint, null);
     assertPagePlausible(reading, page, state, expected);
     const { changeToken, ...staged } = page;
-    state = await stageRunPage(reading, state, {
-      ...staged,
-      ...(!page.hasMore && { plan: { changeToken } }),
-    });
+    const plan = {
+      ...(page.isUnordered === true && { isUnordered: true as const }),
+      ...(!page.hasMore && { changeToken }),
+    };
+    state = await stageRunPage(reading, state, { ...staged, plan });
     await report(true);
   }
   return state;

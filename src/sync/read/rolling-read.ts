@@ -3,6 +3,7 @@
 // deletion. A pass begins when half of the period has gone by since every record was last read, and has the
 // other half to end: no record waits longer than the period, as long as the requests suffice.
 
+import { ErpError } from '../../connectors/connector.ts';
 import { filterUnreadIds, listUnreadInRange } from '../../warehouse/local-records.ts';
 import type { RollingSlice, RunState } from '../../warehouse/run-state-row.ts';
 import { assertPageAdvances } from '../account/read-by-ids.ts';
@@ -77,7 +78,13 @@ export async function readRolling(reading: RunReadContext, state: RunState): Pro
     slice === null ||
     slice.ended ||
     (slice.pages > 0 && !(isBehind(reading, state, slice) && (await isWithinBudget(reading, state, slice))));
-  return isOver ? saveStep(reading, state, { plan: { step: 'feed' } }) : readNextPage(reading, state, slice);
+  if (isOver) return saveStep(reading, state, { plan: { step: 'feed' } });
+  return readNextPage(reading, state, slice).catch((error: unknown) => {
+    if (!(error instanceof ErpError) || error.code !== 'CURSOR_GONE') throw error;
+    // The record at which the pass goes on was deleted: the pass begins again, in the next run.
+    const restarted = { ...slice, startedAt: state.counters.erpStartedAt, from: null, to: null, pages: 1 };
+    return saveStep(reading, state, { plan: { step: 'feed', rolling: { ...restarted, records: 0 } } });
+  });
 }
 
 async function readNextPage(reading: RunReadContext, state: RunState, slice: RollingSlice) {

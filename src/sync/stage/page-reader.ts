@@ -164,9 +164,9 @@ export function createPageReader(
       changedSince: changedSince === null ? null : new Date(changedSince),
     });
     request.signal.throwIfAborted();
-    const { records, changeToken = null } = page;
-    const maxModified = latestModified(records);
-    return { ...(await toStagedPage(rules, page, target)), maxModified, changeToken };
+    const { records, changeToken = null, isUnordered = false } = page;
+    const found = { maxModified: latestModified(records), changeToken, isUnordered };
+    return { ...(await toStagedPage(rules, page, target)), ...found };
   };
   return async (afterId, changedSince) => {
     const key = toKey(afterId, changedSince);

@@ -104,7 +104,7 @@ describe('orders of a service that tracks their changes', () => {
   it('are reported again to the next run where one failed', async () => {
     await sync();
     rename(ids[0] ?? '', 'Renamed');
-    service.putFaults({ on: { kind: 'count' }, status: 403 });
+    service.putFaults({ on: { kind: 'rows' }, status: 403 });
     expect(await sync()).toMatchObject({ status: 'failed' });
     service.putFaults();
     expect(await sync()).toMatchObject({ mode: 'incremental', counts: { updated: 1 } });

@@ -45,7 +45,7 @@ const readAll = (recordType: RecordTypeMetadata, limit: number, changedSince: Da
 describe('the judge', () => {
   it('supports key paging and lines within records', () => {
     expect([order.definition, item.definition]).toMatchObject([
-      { paging: 'key', lines: '_PurchaseOrderItem' },
+      { paging: 'key', lines: { navigation: '_PurchaseOrderItem' } },
       { paging: 'key', lines: null },
     ]);
     expect(order.modifiedField).toBe('LastChangeDateTime');

@@ -6,15 +6,24 @@ import type { OdataDefinition } from '../metadata/definition.ts';
 import { erpError } from '../requests/errors.ts';
 import type { JsonObject, OdataHttp } from '../requests/http.ts';
 import { toId } from './keys.ts';
-import { followPages } from './pages.ts';
+import { followPages, noteOf } from './pages.ts';
 
 type Key = OdataDefinition['key'];
 const part =
   /^(?:([\p{L}_][\p{L}\p{N}_/]*)=)?(?:[\p{L}_][\p{L}\p{N}_.]*)?(?:'((?:[^']|'')*)'|([^',()=]+))(?:,|$)/u;
 
+/** As it is where it isn't percent-encoded. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /** The id that an address such as `Orders(Id=1,Text='a')`, or a bare key, names; undefined for any other. */
 function toAddressedId(key: Key, address: string): string | undefined {
-  let rest = decodeURIComponent(/\(([^/]*)\)$/.exec(address)?.[1] ?? address);
+  let rest = decode(/\(([^/]*)\)$/.exec(address)?.[1] ?? address);
   const row: Record<string, string> = {};
   for (let index = 0; rest !== ''; index += 1) {
     const [whole, name, quoted, plain] = part.exec(rest) ?? [];
@@ -26,8 +35,27 @@ function toAddressedId(key: Key, address: string): string | undefined {
   return toId(key, row);
 }
 
-const contextOf = (row: JsonObject): string => String(row['@odata.context'] ?? row['@context'] ?? '');
 const expired = (message: string, cause?: unknown) => erpError('query', 'CHANGES_EXPIRED', message, cause);
+
+/** Undefined for a deletion that names no record: the counts of records show that one is gone. */
+function readChange({ key, set }: OdataDefinition, row: JsonObject) {
+  const context = String(noteOf(row, 'context') ?? '');
+  // Of OData 4.0, where `id` is no property.
+  const isAddressed = context.endsWith('/$deletedEntity');
+  const isRemoved = isAddressed || noteOf(row, 'removed') !== undefined;
+  const address = String((isAddressed ? row['id'] : noteOf(row, 'id')) ?? '');
+  const id = (isAddressed ? undefined : toId(key, row)) ?? toAddressedId(key, address);
+  const isOther = context !== '' && !isRemoved && !context.endsWith('/$entity');
+  if (isOther || (id === undefined && !isRemoved)) throw expired(`A change of ${set} belongs to no record`);
+  return id === undefined ? undefined : { id, isRemoved };
+}
+
+/** The first page with changes, or the last one. Rejects as `followPages`. */
+async function readPart(http: OdataHttp, link: string, signal: AbortSignal) {
+  for await (const page of followPages(http, http.follow(link, link), signal))
+    if (page.rows.length > 0 || page.nextLink === null) return page;
+  return null;
+}
 
 /**
  * The changes behind a delta link, or behind the link to their next page. Rejects as `followPages`, and with
@@ -35,34 +63,20 @@ const expired = (message: string, cause?: unknown) => erpError('query', 'CHANGES
  */
 export async function listChanges(
   http: OdataHttp,
-  { key, set }: OdataDefinition,
+  definition: OdataDefinition,
   token: string,
   signal: AbortSignal,
 ): Promise<ReportedChanges> {
-  const [changed, removed]: [string[], string[]] = [[], []];
-  const read = async () => {
-    for await (const page of followPages(http, http.follow(token, token), signal)) {
-      if (page.rows.length === 0 && page.nextLink !== null) continue;
-      const next = page.nextLink ?? page.deltaLink;
-      return { rows: page.rows, next, hasMore: page.nextLink !== null };
-    }
-    return { rows: [], next: null, hasMore: false };
-  };
-  const { rows, next, hasMore } = await read().catch((error: unknown) => {
-    const isGone = error instanceof ErpError && ['query', 'forbidden'].includes(error.kind);
-    throw isGone ? expired(`The ERP no longer lists changes of ${set}: ${error.message}`, error) : error;
+  const page = await readPart(http, token, signal).catch((error: unknown) => {
+    const isGone =
+      error instanceof ErpError && (error.kind === 'query' || error.code === 'ENTITY_SET_UNKNOWN');
+    throw isGone ? expired(`The ERP no longer lists these changes: ${error.message}`, error) : error;
   });
-  if (next === null || (hasMore && next === token))
-    throw expired(`The changes of ${set} have no link to later ones`);
-  for (const row of rows) {
-    const context = contextOf(row);
-    const isRemoved = '@removed' in row || '@odata.removed' in row || context.endsWith('/$deletedEntity');
-    const id =
-      toId(key, row) ?? toAddressedId(key, String(row['id'] ?? row['@id'] ?? row['@odata.id'] ?? ''));
-    const isOther = context !== '' && !isRemoved && !context.endsWith('/$entity');
-    // Of a deletion that names no record, the counts of records give the proof.
-    if (isOther || (id === undefined && !isRemoved)) throw expired(`A change of ${set} belongs to no record`);
-    if (id !== undefined) (isRemoved ? removed : changed).push(id);
-  }
-  return { changed, removed, token: next, hasMore };
+  const next = page?.nextLink ?? page?.deltaLink ?? null;
+  if (page === null || next === null || page.nextLink === token)
+    throw expired(`The changes of ${definition.set} have no link to later ones`);
+  const changes = page.rows.flatMap((row) => readChange(definition, row) ?? []);
+  const idsOf = (wanted: boolean) =>
+    changes.filter(({ isRemoved }) => isRemoved === wanted).map(({ id }) => id);
+  return { changed: idsOf(false), removed: idsOf(true), token: next, hasMore: page.nextLink !== null };
 }

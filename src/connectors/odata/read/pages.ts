@@ -17,6 +17,8 @@ export type RowPage = {
 
 const maxEmptyPages = 20;
 const maxLines = 100_000;
+/** From this many rows on, those of a walk are compared with the service's own count. */
+const minCounted = 100;
 const repeats = (what: string) => erpError('answer', 'PAGE_REPEATS', what);
 
 const toRows = (value: DigitsJson | undefined): JsonObject[] => {
@@ -31,7 +33,6 @@ export const toCount = (value: DigitsJson | undefined): number | null =>
   typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : null;
 
 export type ServicePage = {
-  readonly body: JsonObject;
   readonly rows: readonly JsonObject[];
   readonly base: string;
   readonly nextLink: string | null;
@@ -66,7 +67,7 @@ export async function* followPages(
     url = linkOf('nextLink');
     emptyPages = rows.length === 0 ? emptyPages + 1 : 0;
     if (emptyPages > maxEmptyPages) throw repeats(`More than ${maxEmptyPages} empty pages follow each other`);
-    yield { body, rows, base, nextLink: url, deltaLink: url === null ? linkOf('deltaLink') : null };
+    yield { rows, base, nextLink: url, deltaLink: url === null ? linkOf('deltaLink') : null };
   }
 }
 
@@ -135,12 +136,11 @@ async function extend(walk: Walk, { key, count }: Collection): Promise<boolean> 
   walk.deltaLink = value.deltaLink;
   if (walk.total < walk.checkAt) return true;
   const counted = await count();
-  if (walk.total > 2 * (counted + maxWalked))
+  if (walk.total > 2 * (counted + minCounted))
     throw repeats(`The ERP counts ${counted} records, and its pages have ${walk.total} and go on`);
   walk.checkAt = 2 * walk.total;
   return true;
 }
-const maxWalked = 1_000;
 
 /** Behind a record; null from the first one on. */
 async function startWalk(walk: Walk, collection: Collection, afterId: string | null): Promise<Walk> {
@@ -169,7 +169,7 @@ export function createWalker(http: OdataHttp) {
     walks.delete(nameOf(afterId));
     const preferences = [`odata.maxpagesize=${limit}`, ...(tracksChanges ? [trackChanges] : [])];
     const pages = followPages(http, collection.url, signal, preferences);
-    const state = { isWhole: afterId === null, rows: [], total: 0, checkAt: maxWalked, deltaLink: null };
+    const state = { isWhole: afterId === null, rows: [], total: 0, checkAt: minCounted, deltaLink: null };
     const isOn = afterId !== null && known?.signal === signal;
     const walk = isOn ? known : await startWalk({ signal, pages, ...state }, collection, afterId);
     while (walk.rows.length <= limit && (await extend(walk, collection)));

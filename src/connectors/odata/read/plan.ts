@@ -45,15 +45,23 @@ export function planRead(recordType: RecordTypeMetadata, names: readonly string[
 export const toSelect = (paths: readonly string[]): string =>
   [...new Set(paths.map((path) => path.split('/')[0] ?? path))].join(',');
 
+/** Some servers refuse longer addresses: then all properties are read. */
+const maxSelectLength = 4_000;
+const ifShort = (select: string): { $select?: string } =>
+  select.length > maxSelectLength ? {} : { $select: select };
+
 export const keyPaths = (key: OdataDefinition['key']): string[] => key.map(({ path }) => path);
 
-export function toOptions({ definition, columns, lines }: Plan): Record<string, string> {
+export function toOptions({ definition, columns, lines }: Plan): Readonly<Record<string, string>> {
   const own = columns.filter(({ name }) => name !== idField).map(({ path }) => path);
-  const ofRecord = { $select: toSelect([...keyPaths(definition.key), ...own]) };
+  const ofRecord = ifShort(toSelect([...keyPaths(definition.key), ...own]));
   if (lines === null) return ofRecord;
-  const ofLines = toSelect([...lines.key, ...lines.columns.map(({ path }) => path)]);
-  const counted = lines.isCounted ? ';$count=true' : '';
-  return { ...ofRecord, $expand: `${lines.navigation}($select=${ofLines}${counted})` };
+  const { $select } = ifShort(toSelect([...lines.key, ...lines.columns.map(({ path }) => path)]));
+  const options = [
+    ...($select === undefined ? [] : [`$select=${$select}`]),
+    ...(lines.isCounted ? ['$count=true'] : []),
+  ].join(';');
+  return { ...ofRecord, $expand: options === '' ? lines.navigation : `${lines.navigation}(${options})` };
 }
 
 /** Throws `ErpError` FIELD_NOT_SYNCABLE where there is no modification time. */

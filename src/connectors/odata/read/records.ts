@@ -1,10 +1,19 @@
 // Reads records by key, by id and by modification time: `$filter`, `$orderby` and `$top`, never `$skip`.
-import { type Connector, ErpError, type IdRange, type RecordTypeMetadata } from '../../connector.ts';
+import type { Connector, IdRange, RecordTypeMetadata } from '../../connector.ts';
+import type { OdataSettings } from '../connection.ts';
 import { getDefinition, linesField, type OdataDefinition } from '../metadata/definition.ts';
 import { erpError, inconsistentResponse } from '../requests/errors.ts';
-import type { JsonObject, OdataHttp } from '../requests/http.ts';
+import { companyFilter, type JsonObject, type OdataHttp } from '../requests/http.ts';
 import { beyond, equalTo, valueAt } from './keys.ts';
-import { createWalker, followPages, type IdentifiedRow, identify, type RowPage } from './pages.ts';
+import {
+  createWalker,
+  followPages,
+  type IdentifiedRow,
+  identify,
+  noteOf,
+  type RowPage,
+  toCount,
+} from './pages.ts';
 import { allOf, changedFilter, keyPaths, type Plan, planRead, toOptions, toSelect } from './plan.ts';
 import { toPage } from './rows.ts';
 import { parseValue } from './values.ts';
@@ -16,29 +25,39 @@ type Selection = {
   readonly signal: AbortSignal;
   readonly tracksChanges?: boolean;
 };
+type Service = { readonly http: OdataHttp; readonly settings: OdataSettings };
 
 const maxIds = 1_000;
 /** A longer query string is refused by some servers. */
 const maxFilterLength = 4_000;
 
-/** Databases may find `b` when asked for `B ` by their collation: another record, and no error. */
-const fold = (id: string): string => id.normalize('NFKC').toLowerCase().trimEnd();
-const pathOf = ({ set }: OdataDefinition): string => encodeURIComponent(set);
-/** A text that is no key can't be in a filter. */
-const refusedId = (id: string) => inconsistentResponse(`${id.slice(0, 200)} is not the key of a record`);
+/** The address of the records of the connection's company that pass the filters. */
+function toAddress(
+  { http, settings }: Service,
+  { set, key }: OdataDefinition,
+  filters: readonly string[],
+  options: Readonly<Record<string, string>>,
+): string {
+  const filter = allOf([...companyFilter(settings, key), ...filters]);
+  return http.address(encodeURIComponent(set), { ...options, ...filter });
+}
 
-async function readByKey(http: OdataHttp, plan: Plan, selection: Selection, top: number): Promise<RowPage> {
+/** The filter by an id. Throws for a text that is no key, which can't be in a filter. */
+function byId(filter: string | undefined, id: string | null): string {
+  if (filter !== undefined) return filter;
+  throw inconsistentResponse(`${id?.slice(0, 200)} is not the key of a record`);
+}
+
+async function readByKey(service: Service, plan: Plan, selection: Selection, top: number): Promise<RowPage> {
   const { key } = plan.definition;
   const { afterId, changedSince = null, signal } = selection;
-  const after = afterId === null ? [] : [beyond(key, afterId, 'gt') ?? null];
-  if (after.includes(null)) throw refusedId(afterId ?? '');
-  const url = http.address(pathOf(plan.definition), {
+  const after = afterId === null ? [] : [byId(beyond(key, afterId, 'gt'), afterId)];
+  const url = toAddress(service, plan.definition, [...changedFilter(plan, changedSince), ...after], {
     ...toOptions(plan),
-    ...allOf([...changedFilter(plan, changedSince), ...after.map(String)]),
     $orderby: keyPaths(key).join(','),
     $top: String(top),
   });
-  for await (const page of followPages(http, url, signal)) {
+  for await (const page of followPages(service.http, url, signal)) {
     const isLast = page.nextLink === null;
     if (page.rows.length === 0 && !isLast) continue;
     const rows = identify(key, page).slice(0, top);
@@ -56,75 +75,86 @@ function assertAscending({ idType, keyOrder }: RecordTypeMetadata, rows: readonl
   if (early !== undefined) throw inconsistentResponse(`The id ${early.id} comes after a larger one`);
 }
 
-/** Filters of at most `maxFilterLength` characters that select these ids together. */
-function toIdFilters(key: OdataDefinition['key'], ids: ReadonlySet<string>): string[] {
+/** Filters that select these ids together, each of at most `maxFilterLength` characters and `maxParts` ids. */
+function toIdFilters({ key }: OdataDefinition, ids: ReadonlySet<string>, maxParts: number): string[] {
   const filters: string[] = [];
+  let parts = 0;
   for (const id of ids) {
     const one = equalTo(key, id);
     if (one === undefined) continue;
-    const last = filters.at(-1);
-    const joined = `${last} or ${one}`;
-    if (last !== undefined && encodeURIComponent(joined).length < maxFilterLength)
-      filters.splice(-1, 1, joined);
-    else filters.push(one);
+    const joined = `${filters.at(-1)} or ${one}`;
+    const isFull = parts === 0 || parts >= maxParts || encodeURIComponent(joined).length >= maxFilterLength;
+    parts = isFull ? 1 : parts + 1;
+    if (isFull) filters.push(one);
+    else filters.splice(-1, 1, joined);
   }
   return filters;
 }
 
 /** Throws a RangeError for more than 1,000 ids. */
-async function readByIds(http: OdataHttp, plan: Plan, ids: readonly string[], signal: AbortSignal) {
+async function readByIds(service: Service, plan: Plan, ids: readonly string[], signal: AbortSignal) {
   if (ids.length > maxIds) throw new RangeError(`at most ${maxIds} ids per call, got ${ids.length}`);
   const { definition } = plan;
-  const [wanted, folded] = [new Set(ids), new Set(ids.map(fold))];
+  const wanted = new Set(ids);
   const found = new Map<string, IdentifiedRow>();
-  for (const $filter of toIdFilters(definition.key, wanted)) {
-    const url = http.address(pathOf(definition), { ...toOptions(plan), $filter });
-    for await (const page of followPages(http, url, signal))
+  // A service that refuses the filter for pages by a key of several properties refuses this one as well.
+  const isJoinable = definition.key.length === 1 || definition.paging === 'key';
+  const maxParts = isJoinable ? (service.settings.pageSize ?? maxIds) : 1;
+  for (const filter of toIdFilters(definition, wanted, maxParts)) {
+    const url = toAddress(service, definition, [filter], toOptions(plan));
+    for await (const page of followPages(service.http, url, signal)) {
+      const before = found.size;
       for (const row of identify(definition.key, page)) found.set(row.id, row);
+      if (found.size > wanted.size)
+        throw inconsistentResponse('The ERP returned records that were not requested');
+      if (page.nextLink !== null && page.rows.length > 0 && found.size === before)
+        throw erpError('answer', 'PAGE_REPEATS', 'The ERP returned the same records again');
+    }
   }
-  const other = [...found.keys()].find((id) => !folded.has(fold(id)));
-  if (other !== undefined) throw inconsistentResponse(`The record ${other} was not requested`);
+  // A collation may find `b` when asked for `B`: another record, and no error.
   const rows = [...found.values()].filter(({ id }) => wanted.has(id));
-  return toPage(http, plan, { rows, hasMore: false }, signal);
+  return toPage(service.http, plan, { rows, hasMore: false }, signal);
 }
 
 type ReadRows = (recordType: RecordTypeMetadata, plan: Plan, selection: Selection) => Promise<RowPage>;
 
-function createRowReader(http: OdataHttp, pageSize: number | null): ReadRows {
-  const walk = createWalker(http);
+function createRowReader(service: Service): ReadRows {
+  const walk = createWalker(service.http);
+  const { pageSize } = service.settings;
   return async (recordType, plan, selection) => {
     const limit = Math.max(1, Math.min(selection.limit, pageSize ?? selection.limit));
-    const { paging, key, ...definition } = plan.definition;
+    const { definition } = plan;
     const tracksChanges = selection.tracksChanges === true && definition.tracksChanges;
-    if (paging === 'nextLink' || tracksChanges) {
-      const filter = allOf(changedFilter(plan, selection.changedSince ?? null));
-      const url = http.address(pathOf(plan.definition), { ...toOptions(plan), ...filter });
-      const count = () => countRecords(http, plan.definition, [], selection.signal);
-      return walk({ url, key, count }, { ...selection, limit, tracksChanges });
+    if (definition.paging === 'nextLink' || tracksChanges) {
+      const changed = changedFilter(plan, selection.changedSince ?? null);
+      const url = toAddress(service, definition, changed, toOptions(plan));
+      const count = () => countRecords(service, definition, [], selection.signal);
+      return walk({ url, key: definition.key, count }, { ...selection, limit, tracksChanges });
     }
-    const page = await readByKey(http, plan, selection, limit);
+    const page = await readByKey(service, plan, selection, limit);
     assertAscending(recordType, page.rows);
     return page;
   };
 }
 
-/** Its methods reject as `Connector` says. `pageSize`: at most as many records per request; null: any. */
+/** Its methods reject as `Connector` says. */
 export function createReads(
   http: OdataHttp,
-  pageSize: number | null,
+  settings: OdataSettings,
 ): Pick<Connector, 'readPage' | 'readByIds' | 'scan' | 'listIds' | 'count' | 'countChanged'> {
-  const readRows = createRowReader(http, pageSize);
+  const service = { http, settings };
+  const readRows = createRowReader(service);
   return {
     async readPage({ recordType, fields, ...selection }) {
       const plan = planRead(recordType, fields);
       return toPage(http, plan, await readRows(recordType, plan, selection), selection.signal);
     },
     readByIds: async ({ recordType, fields, ids, signal }) =>
-      readByIds(http, planRead(recordType, fields), ids, signal),
+      readByIds(service, planRead(recordType, fields), ids, signal),
     async scan({ recordType, fields, signal, ...selection }) {
       const plan = planRead(recordType, fields);
       if (fields.includes(linesField)) throw erpError('query', 'FIELD_NOT_SYNCABLE', 'A scan reads no lines');
-      if (selection.ids !== undefined) return readByIds(http, plan, selection.ids, signal);
+      if (selection.ids !== undefined) return readByIds(service, plan, selection.ids, signal);
       return toPage(http, plan, await readRows(recordType, plan, { ...selection, signal }), signal);
     },
     async listIds({ recordType, ...selection }) {
@@ -135,42 +165,34 @@ export function createReads(
         path === undefined ? null : (parseValue(valueAt(row, path), 'time') ?? null);
       return { listed: rows.map(({ id, row }) => ({ id, modifiedAt: toTime(row) })), hasMore };
     },
-    count: (recordType, signal, range) => countRecords(http, getDefinition(recordType), [], signal, range),
+    count: async (recordType, signal, range) =>
+      countRecords(service, getDefinition(recordType), [], signal, range),
     async countChanged({ recordType, since, signal, range }) {
-      const plan = planRead(recordType, []);
-      const changed = changedFilter(plan, since);
-      const records = await countRecords(http, plan.definition, changed, signal, range);
+      const { definition, ...plan } = planRead(recordType, []);
+      const changed = changedFilter({ definition, ...plan }, since);
+      const records = await countRecords(service, definition, changed, signal, range);
       return { records, withChangedLines: null };
     },
   };
 }
 
 async function countRecords(
-  http: OdataHttp,
+  service: Service,
   definition: OdataDefinition,
   filters: readonly string[],
   signal: AbortSignal,
   { afterId, upTo }: IdRange = { afterId: null, upTo: null },
 ): Promise<number> {
   const { set, key, paging } = definition;
+  // The next run may need no range.
   if (paging === 'nextLink' && (afterId !== null || upTo !== null))
-    throw erpError('query', 'QUERY_REFUSED', `${set} can't be counted by ranges of its key`);
-  const behind = afterId === null ? [] : [beyond(key, afterId, 'gt')];
-  const within = upTo === null ? [] : [beyond(key, upTo, 'lt'), equalTo(key, upTo)];
-  if ([...behind, ...within].includes(undefined)) throw refusedId(`${afterId}–${upTo}`);
+    throw erpError('answer', 'QUERY_REFUSED', `${set} can't be counted by ranges of its key`);
+  const behind = afterId === null ? [] : [byId(beyond(key, afterId, 'gt'), afterId)];
+  const within = upTo === null ? [] : [byId(beyond(key, upTo, 'lt'), upTo), byId(equalTo(key, upTo), upTo)];
   const upToFilter = within.length === 0 ? [] : [within.map((one) => `(${one})`).join(' or ')];
-  const filter = allOf([...filters, ...behind.map(String), ...upToFilter]);
-  const inBody = { ...filter, $count: 'true', $top: '1', $select: toSelect(keyPaths(key)) };
-  const readFromBody = async (error: unknown) => {
-    const isRefused =
-      error instanceof ErpError && (error.kind === 'query' || error.code === 'ENTITY_SET_UNKNOWN');
-    if (!isRefused) throw error;
-    return {
-      text: String((await http.getJson(http.address(pathOf(definition), inBody), signal))['@odata.count']),
-    };
-  };
-  const url = http.address(`${pathOf(definition)}/$count`, filter);
-  const { text } = await http.getText(url, signal).catch(readFromBody);
-  if (!/^\s*\d{1,15}\s*$/.test(text)) throw inconsistentResponse('The response to a count is not a number');
-  return Number(text);
+  const options = { $count: 'true', $top: '1', $select: toSelect(keyPaths(key)) };
+  const url = toAddress(service, definition, [...filters, ...behind, ...upToFilter], options);
+  const count = toCount(noteOf(await service.http.getJson(url, signal), 'count'));
+  if (count === null) throw inconsistentResponse('The response has no count of the records');
+  return count;
 }

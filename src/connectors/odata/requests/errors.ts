@@ -54,8 +54,11 @@ export function responseError(response: GuardedResponse, now: Date): ErpError {
   const message = detail === '' ? `The ERP responded with status ${status}` : detail;
   const known = statusError(response, now, message);
   if (known !== null) return known;
+  if (status === 410) return erpError('query', 'CHANGES_EXPIRED', message);
   // An error without OData's own message comes from something else at that address.
-  if (detail === '' && status !== 501) return httpError('answer', 'ANSWER_UNREADABLE', message);
+  if (detail === '' && ![414, 431, 501].includes(status))
+    return httpError('answer', 'ANSWER_UNREADABLE', message);
+  if (unknownProperty.test(detail)) return erpError('query', 'COLUMN_UNKNOWN', message);
   if (status === 404) return erpError('forbidden', 'ENTITY_SET_UNKNOWN', message);
-  return erpError('query', unknownProperty.test(detail) ? 'COLUMN_UNKNOWN' : 'QUERY_REFUSED', message);
+  return erpError('query', 'QUERY_REFUSED', message);
 }
