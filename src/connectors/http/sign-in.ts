@@ -82,7 +82,7 @@ const maxTokenResponseBytes = 100_000;
 
 const TokenResponse = z.object({
   access_token: z.string().regex(/^[\x21-\x7e]{1,20000}$/),
-  expires_in: z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]).optional(),
+  expires_in: z.union([z.number(), z.string().regex(/^\d+$/).transform(Number)]).nullish(),
   token_type: z.string().regex(/^bearer$/i),
 });
 
@@ -156,7 +156,7 @@ async function requestToken(ctx: SignInCtx, oauth2: Oauth2): Promise<AccessToken
   const lifetimeMs = (data.expires_in ?? defaultLifetimeSeconds) * 1000;
   return {
     header: `Bearer ${data.access_token}`,
-    renewAt: requestedAt.getTime() + lifetimeMs - renewBeforeMs,
+    renewAt: requestedAt.getTime() + lifetimeMs - Math.min(renewBeforeMs, lifetimeMs / 2),
   };
 }
 

@@ -77,7 +77,9 @@ const OdataSettingsInput = OdataSettings.extend({
   tenant: OdataSettings.shape.tenant.default(null),
   company: OdataSettings.shape.company
     .default(null)
-    .describe('Without it, `dynamics365` reads all companies that the user may'),
+    .describe(
+      'Without it, `dynamics365` reads all companies that the user may; with it, `{"in":"query","name":"dataAreaId",…}` selects one',
+    ),
   pageSize: OdataSettings.shape.pageSize.default(null).describe('Records per request; null: as the service'),
   timeZone: OdataSettings.shape.timeZone
     .default('UTC')

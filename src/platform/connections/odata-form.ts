@@ -1,4 +1,5 @@
 // What OData services have of their own in the management interface: their addresses, and three ways to sign in.
+import { isDeepStrictEqual } from 'node:util';
 import { findAddressProblem, type SignInSecrets } from '../../connectors/http/sign-in.ts';
 import type { OdataSettings } from '../../connectors/odata/connection.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
@@ -16,12 +17,20 @@ const secretOf = {
 /** Four characters of a shorter secret would reveal too much. */
 const minHintedLength = 16;
 
+/** Where a secret is sent and whose it is: it is sent nowhere else. */
+const audienceOf = ({ serviceRoot, signIn }: OdataSettings) => ({
+  host: URL.parse(serviceRoot)?.origin,
+  ...signIn,
+  ...{ scope: null, audience: null },
+});
+
 /** The given secret, or the stored one when none is given. Throws 422 `secrets_needed`. */
 function chooseSecrets(
-  { signIn: { method } }: OdataSettings,
+  settings: OdataSettings,
   secrets: SignInSecrets | undefined,
   before: ConnectionRow | undefined,
 ) {
+  const { method } = settings.signIn;
   const name = secretOf[method];
   const given = Object.entries(secrets ?? {}).find(([key]) => key === name)?.[1];
   if (given !== undefined)
@@ -29,10 +38,11 @@ function chooseSecrets(
       secrets: { [name]: given },
       hint: given.length >= minHintedLength ? given.slice(-4) : null,
     };
-  const isSame = before?.kind === 'odata' && before.settings.signIn.method === method;
+  const isSame =
+    before?.kind === 'odata' && isDeepStrictEqual(audienceOf(before.settings), audienceOf(settings));
   if (secrets === undefined && isSame && before.secrets !== null)
     return { secrets: 'kept' as const, hint: before.secret_hint };
-  const message = `Send secrets.${name} for the sign-in ${method}`;
+  const message = `Send secrets.${name} for the sign-in ${method}, as whenever its addresses or its name change`;
   throw invalid('The secret is required', [{ path: 'secrets', code: 'secrets_needed', message }]);
 }
 
@@ -42,7 +52,7 @@ function assertAddress(ctx: RequestCtx, path: string, address: string): void {
     throw invalid('The address is not allowed', [{ path, code: 'host_not_allowed', message: problem }]);
 }
 
-/** Throws 422 for an address that isn't allowed, and for missing secrets. */
+/** Throws 422 for an address or a company that isn't allowed, and for missing secrets. */
 async function prepare(
   _tx: Tx,
   ctx: RequestCtx,
@@ -50,11 +60,30 @@ async function prepare(
   { settings, secrets }: { readonly settings: OdataSettings; readonly secrets: SignInSecrets | undefined },
   before: ConnectionRow | undefined,
 ) {
-  const { serviceRoot, tenant, company, signIn } = settings;
+  const { serviceRoot, tenant, company, signIn, dialect } = settings;
+  if (
+    dialect === 'dynamics365' &&
+    company !== null &&
+    (company.in !== 'query' || company.name !== 'dataAreaId')
+  )
+    throw invalid('Dynamics 365 has companies in its records', [
+      {
+        path: 'settings.company',
+        code: 'data_area',
+        message: 'Send {"in":"query","name":"dataAreaId","value":"<company>"}',
+      },
+    ]);
+  const keyFields = Object.entries(settings.entitySets)
+    .flatMap(([set, { keyField }]) => (keyField === undefined ? [] : [[set, keyField]]))
+    .sort();
   assertAddress(ctx, 'settings.serviceRoot', serviceRoot);
   if (signIn.method === 'oauth2') assertAddress(ctx, 'settings.signIn.tokenUrl', signIn.tokenUrl);
   return {
-    account: JSON.stringify([serviceRoot.replace(/\/+$/, ''), tenant, company]),
+    // Records by another key are other records.
+    account: JSON.stringify([
+      ...[serviceRoot.replace(/\/+$/, ''), tenant, company],
+      ...(keyFields.length > 0 ? [keyFields] : []),
+    ]),
     settings,
     ...chooseSecrets(settings, secrets, before),
     audit: {},
