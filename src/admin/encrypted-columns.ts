@@ -1,7 +1,9 @@
 // Lists every column with encrypted values, and the associated data of each value. A new encrypted column
 // must be added here: otherwise key rotation skips it and its values can't be decrypted once the old key is
 // removed. Two tests and the rotation itself search for encrypted values elsewhere.
+
 import type { Knex } from 'knex';
+import { secretBinding } from '../connectors/secret-binding.ts';
 import { sandboxTokenBinding } from '../gateways/payments/sandbox/sandbox.ts';
 import { tokenSigningKeyBinding } from '../identity/record-token.store.ts';
 import { attachmentBinding, mailBinding } from '../mail/index.ts';
@@ -9,7 +11,6 @@ import { payAccountBinding } from '../platform/pay/provider/accounts.ts';
 import { signInBinding } from '../platform/portal/sign-in.service.ts';
 import { webhookBinding } from '../platform/webhooks/secrets.ts';
 import { maskSecretBinding } from '../public/version/mask-secret.ts';
-import { secretBinding } from '../sync/index.ts';
 
 export type EncryptedColumn = {
   readonly table: string;

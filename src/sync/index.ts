@@ -3,10 +3,8 @@
 export {
   createTenantConnector,
   fetchAndStoreDescriptions,
-  netsuiteName,
   noConnectionAdvice,
   refreshMetadata,
-  secretBinding,
 } from './account/connection.ts';
 export {
   type ConnectionName,

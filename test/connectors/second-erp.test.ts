@@ -1,6 +1,6 @@
 // Another ERP is one folder: the connector of docs/adding-an-erp.md, which the service does not know, goes
 // through real runs, from its stored connection to published rows.
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { connectorKinds } from '../../src/connectors/kinds.ts';
@@ -164,6 +164,15 @@ describe('the connector contract', () => {
       /netsuite|suite(?:ql|talk|script)|oracle|builtin|lastmodifieddate|invalid_login|subsidiary|\btba\b|\bm2m\b|foreigntotal|mainline/i;
     expect(words.exec(text)?.[0]).toBeUndefined();
     expect(words.test(readFileSync('src/connectors/netsuite/types/queries.ts', 'utf8'))).toBe(true); // the terms are NetSuite's own
+  });
+
+  it('is all that syncs, the warehouse and the public interface know of an ERP', () => {
+    const kinds = /netsuite|suite(?:ql|talk)|odata|business ?central|dynamics|acumatica|\bsap\b|tryton/i;
+    const files = ['sync', 'warehouse', 'public'].flatMap((part) =>
+      globSync(`src/${part}/**/*.ts`).filter((file) => kinds.test(readFileSync(file, 'utf8'))),
+    );
+    expect(files).toEqual([]);
+    for (const kind of Object.keys(connectorKinds)) expect(kinds.test(kind)).toBe(true);
   });
 
   it('is documented with the code that runs here, word for word and method by method', () => {

@@ -1,8 +1,10 @@
 // Stored connections: with credentials, or only with what their account has.
+
 import type { Connector } from '../../src/connectors/connector.ts';
+import { secretBinding } from '../../src/connectors/secret-binding.ts';
 import type { TenantCtx } from '../../src/core/ctx.ts';
 import { inTransaction, type Tx } from '../../src/db/transaction.ts';
-import { fetchAndStoreMetadata, secretBinding } from '../../src/sync/account/connection.ts';
+import { fetchAndStoreMetadata } from '../../src/sync/account/connection.ts';
 import { type ReadAccount, saveAccount } from '../../src/sync/account/record-types.store.ts';
 
 /** Inserts it unless it is there; `columns` are those of erp_connections. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { netsuiteName } from '../../connectors/secret-binding.ts';
 import { defineRoute, inGroup } from '../../http/route/define.ts';
-import { netsuiteName } from '../../sync/index.ts';
 import {
   Connection,
   ConnectionInput,

@@ -1,3 +1,4 @@
+import { netsuiteName, secretBinding } from '../../connectors/secret-binding.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid, notFound } from '../../core/errors.ts';
 import { createCertificate } from '../../core/secrets/certificate.ts';
@@ -7,10 +8,8 @@ import { writeAudit } from '../../identity/audit.store.ts';
 import {
   type ConnectionName,
   namePrefix,
-  netsuiteName,
   noConnectionAdvice,
   resetConnectionStatus,
-  secretBinding,
 } from '../../sync/index.ts';
 import { countSyncedRecords } from '../../warehouse/record-state.ts';
 import { assertQuota } from '../quotas.ts';

@@ -1,15 +1,10 @@
 // Deletes a connection, and the records that came through it.
+import { netsuiteName } from '../../connectors/secret-binding.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { AppError, invalid } from '../../core/errors.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { writeAudit } from '../../identity/audit.store.ts';
-import {
-  type ConnectionName,
-  connectionOf,
-  namePrefix,
-  netsuiteName,
-  recordSyncHealth,
-} from '../../sync/index.ts';
+import { type ConnectionName, connectionOf, namePrefix, recordSyncHealth } from '../../sync/index.ts';
 import { purgeRecordTypes } from '../../warehouse/purge.ts';
 import { countSyncedRecords } from '../../warehouse/record-state.ts';
 import { listServedRecordTypes } from '../api-schemas/api-schemas.store.ts';

@@ -1,5 +1,7 @@
 // The ERP's record types and fields, as when the account was last listed and each type last described.
+
 import type { RecordTypeMetadata } from '../../connectors/connector.ts';
+import { netsuiteName } from '../../connectors/secret-binding.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { errorMessage, notFound } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -12,7 +14,6 @@ import {
   findRecordType,
   findSyncConfigIds,
   listHeads,
-  netsuiteName,
   readConnectionRevision,
   readMetadataStatus,
   readRecordTypes,

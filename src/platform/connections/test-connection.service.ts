@@ -1,5 +1,7 @@
 // Opens connectors of connections, and tests them.
+
 import type { ConnectionProblem, ConnectionReport } from '../../connectors/connector.ts';
+import { netsuiteName } from '../../connectors/secret-binding.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import { DecryptionError } from '../../core/secrets/keyring.ts';
@@ -9,7 +11,6 @@ import {
   type ConnectionName,
   type ConnectionVerdict,
   createTenantConnector,
-  netsuiteName,
   readConnectionRevision,
   saveConnectionTest,
 } from '../../sync/index.ts';

@@ -1,10 +1,11 @@
 // One answer for a console's first screen: each part that the caller may read. Nothing here calls the ERP.
+import { netsuiteName } from '../../connectors/secret-binding.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import type { Permission } from '../../core/permissions.ts';
 import { formatAmount } from '../../core/text/money.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
-import { listHeldDeletions, netsuiteName, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
+import { listHeldDeletions, readFieldGaps, readStoredRecords } from '../../sync/index.ts';
 import { countRejections } from '../../warehouse/rejections.ts';
 import { type ConnectionRow, listCertificates, listConnections } from '../connections/connections.store.ts';
 import { signsWithCertificate } from '../connections/netsuite-form.ts';

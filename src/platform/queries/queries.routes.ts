@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { netsuiteName } from '../../connectors/secret-binding.ts';
 import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 import { defineRoute, inGroup } from '../../http/route/define.ts';
-import { netsuiteName } from '../../sync/index.ts';
 import { orNetsuite } from '../connections/connections.routes.ts';
 import { ConnectionParams } from '../connections/connections.schemas.ts';
 import { ErpQuery, ErpQueryInput, NewErpQuery, QueryName } from './queries.schemas.ts';

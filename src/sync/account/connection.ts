@@ -2,6 +2,7 @@
 import type { Connector, RecordTypeMetadata } from '../../connectors/connector.ts';
 import { type ConnectorKinds, connectorKinds, createStoredConnector } from '../../connectors/kinds.ts';
 import { withPrefixedNames } from '../../connectors/prefixed-names.ts';
+import { secretBinding } from '../../connectors/secret-binding.ts';
 import type { TenantCtx } from '../../core/ctx.ts';
 import { AppError } from '../../core/errors.ts';
 import { inTransaction } from '../../db/transaction.ts';
@@ -17,22 +18,6 @@ import {
 } from './record-types.store.ts';
 
 export type CreateConnector = (ctx: TenantCtx, connection: ConnectionName) => Promise<Connector>;
-
-/** The name by which the management interface's `/netsuite` addresses a connection. */
-export const netsuiteName = 'netsuite';
-
-/**
- * The AAD that ties a secret to its organization, connection and purpose: copied elsewhere, it does not decrypt. That of
- * the connection called `netsuite` is from when there was no other.
- */
-export const secretBinding = (
-  organizationId: string,
-  connection: string,
-  purpose: 'erp-secrets' | 'erp-private-key-1' | 'erp-private-key-2',
-): string =>
-  connection === netsuiteName
-    ? `${organizationId}/${purpose}`
-    : `${organizationId}/connections/${connection}/${purpose}`;
 
 type ConnectionRow = {
   name: string;

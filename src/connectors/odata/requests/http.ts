@@ -47,20 +47,35 @@ function withQuery(url: string, parameters: Readonly<Record<string, string>>): s
   return query === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${query}`;
 }
 
-export function createOdataHttp({ ctx, settings, ...parts }: Parts): OdataHttp {
-  const { serviceRoot, tenant, company, dialect } = settings;
+/** The addresses of a connection, with what every request to them has. */
+function createAddresses({ serviceRoot, tenant, company, dialect }: OdataSettings) {
   const root = serviceRoot.replace(/\/*$/, '/') + segmentOf(tenant);
-  const errors = { toNetworkError, toResponseError: responseError };
-  const send = createSend({ ctx, ...parts, address: serviceRoot, ...errors });
-  const { maxResponseBytes, maxMetadataBytes } = ctx.settings.erp;
   // Where Dynamics 365 names a company, it does so in filters: see `companyFilter`.
   const ofRecords: Record<string, string> =
     dialect === 'dynamics365'
       ? { ...parametersOf(tenant), 'cross-company': 'true' }
       : parametersOf(tenant, company);
+  const below = (path: string): string => (root + segmentOf(company) + path).replace(/\)\/$/, ')');
   return {
-    address: (path, query = {}) =>
-      withQuery((root + segmentOf(company) + path).replace(/\)\/$/, ')'), { ...query, ...ofRecords }),
+    metadata: withQuery(`${root}$metadata`, parametersOf(tenant)),
+    serviceDocument: withQuery(below(''), parametersOf(tenant)),
+    address: (path: string, query = {}) => withQuery(below(path), { ...query, ...ofRecords }),
+    follow(link: string, base: string) {
+      const url = URL.parse(link, base);
+      if (url !== null && url.origin === new URL(root).origin) return withQuery(url.href, ofRecords);
+      const host = url === null ? link.slice(0, 200) : url.origin;
+      throw erpError('answer', 'LINK_REFUSED', `The response continues at another host: ${host}`);
+    },
+  };
+}
+
+export function createOdataHttp({ ctx, settings, ...parts }: Parts): OdataHttp {
+  const { metadata, serviceDocument, ...addresses } = createAddresses(settings);
+  const errors = { toNetworkError, toResponseError: responseError };
+  const send = createSend({ ctx, ...parts, address: settings.serviceRoot, ...errors });
+  const { maxResponseBytes, maxMetadataBytes } = ctx.settings.erp;
+  return {
+    ...addresses,
     async getJson(url, signal, preferences = []) {
       const headers = { ...acceptJson, ...(preferences.length > 0 && { prefer: preferences.join() }) };
       const response = await send(url, headers, maxResponseBytes, signal);
@@ -68,24 +83,15 @@ export function createOdataHttp({ ctx, settings, ...parts }: Parts): OdataHttp {
       return parseObject(response);
     },
     async readTime(signal) {
-      const url = (root + segmentOf(company)).replace(/\)\/$/, ')');
-      const response = await send(withQuery(url, parametersOf(tenant)), acceptJson, maxResponseBytes, signal);
+      const response = await send(serviceDocument, acceptJson, maxResponseBytes, signal);
       // Some services have this document in XML alone.
       if (/^\s*<(?:!doctype )?html/i.test(response.text.slice(0, 200))) throw unreadable(response);
       const time = new Date(response.headers['date'] ?? '');
       if (Number.isNaN(time.getTime())) throw inconsistentResponse('The response has no time of the ERP');
       return time;
     },
-    async getMetadata(signal) {
-      const url = withQuery(`${root}$metadata`, parametersOf(tenant));
-      return (await send(url, { accept: 'application/xml' }, maxMetadataBytes, signal)).parts;
-    },
-    follow(link, base) {
-      const url = URL.parse(link, base);
-      if (url !== null && url.origin === new URL(root).origin) return withQuery(url.href, ofRecords);
-      const host = url === null ? link.slice(0, 200) : url.origin;
-      throw erpError('answer', 'LINK_REFUSED', `The response continues at another host: ${host}`);
-    },
+    getMetadata: async (signal) =>
+      (await send(metadata, { accept: 'application/xml' }, maxMetadataBytes, signal)).parts,
   };
 }
 

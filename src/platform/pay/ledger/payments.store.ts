@@ -1,12 +1,14 @@
 // Payments with their checkouts, invoices and refunds; the only writer. Amounts: integer minor units as text.
+
 import { accountRealm } from '../../../connectors/netsuite/connection.ts';
+import { netsuiteName } from '../../../connectors/secret-binding.ts';
 import { readPage, type SortRequest, sortList } from '../../../db/page.ts';
 import { notifyTopic } from '../../../db/topic-notifications.ts';
 import type { Tx } from '../../../db/transaction.ts';
 import type { RefundState } from '../../../gateways/payments/provider.ts';
 import type { ProviderName } from '../../../gateways/payments/providers.ts';
 import type { PageQuery } from '../../../http/page.ts';
-import { type ConnectionName, connectionOf, netsuiteName, selectConnection } from '../../../sync/index.ts';
+import { type ConnectionName, connectionOf, selectConnection } from '../../../sync/index.ts';
 import { findPayConfig } from './config.store.ts';
 import { type ErpState, filterByErpStatus } from './erp-states.store.ts';
 import type { PaymentStatus } from './payment-state.ts';

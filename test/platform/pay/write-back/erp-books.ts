@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createDataFolder, signIn } from '../../../../packages/netsuite-simulator/test/test-account.ts';
+import { secretBinding } from '../../../../src/connectors/secret-binding.ts';
 import { inTransaction, type Tx } from '../../../../src/db/transaction.ts';
 import { listErpStates } from '../../../../src/platform/pay/ledger/erp-states.store.ts';
 import {
@@ -12,7 +13,6 @@ import {
   enqueueWaitingDocuments,
   retryErpDocuments,
 } from '../../../../src/platform/pay/write-back/erp-documents.store.ts';
-import { secretBinding } from '../../../../src/sync/index.ts';
 import { type TestDatabase, testDatabase } from '../../../setup/database.ts';
 import { accountId, type Erp, startErp } from '../../../setup/erp.ts';
 import { makeDue } from '../../../setup/jobs.ts';
