@@ -29,23 +29,43 @@ const headerValue = z
 
 export const SignInSettings = z.discriminatedUnion('method', [
   /** Client credentials (RFC 6749, section 4.4). */
-  z.strictObject({
-    method: z.literal('oauth2'),
-    tokenUrl: z.string().max(500),
-    clientId: text(200),
-    scope: text(500).nullable().default(null),
-    audience: text(500).nullable().default(null),
-  }),
-  z.strictObject({ method: z.literal('basic'), userName: z.string().regex(/^[^:\p{Cc}]{1,200}$/u) }),
-  z.strictObject({ method: z.literal('header'), name: headerName }),
+  z
+    .strictObject({
+      method: z.literal('oauth2'),
+      tokenUrl: z.string().max(500).meta({
+        title: 'Token address',
+        description:
+          'Where access tokens are issued, such as https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token',
+      }),
+      clientId: text(200).describe('Of the application that is registered for this service'),
+      scope: text(500)
+        .nullable()
+        .default(null)
+        .describe(
+          'Such as https://api.businesscentral.dynamics.com/.default, if the token address needs one',
+        ),
+      audience: text(500).nullable().default(null).describe('If the token address needs one'),
+    })
+    .meta({ title: 'OAuth 2.0 client credentials' }),
+  z
+    .strictObject({ method: z.literal('basic'), userName: z.string().regex(/^[^:\p{Cc}]{1,200}$/u) })
+    .meta({ title: 'User name and password' }),
+  z
+    .strictObject({
+      method: z.literal('header'),
+      name: headerName.meta({ title: 'Header', description: 'Its name, such as X-API-Key' }),
+    })
+    .meta({ title: 'Fixed header' }),
 ]);
 export type SignInSettings = z.infer<typeof SignInSettings>;
 
+/** In the OpenAPI description: to which value of which setting a secret belongs. */
+const ofMethod = (method: SignInSettings['method']) => ({ 'x-when': { 'signIn.method': method } });
 /** One of these, as the sign-in needs it. */
 export const SignInSecrets = z.union([
-  z.strictObject({ clientSecret: z.string().min(1).max(4_000) }),
-  z.strictObject({ password: z.string().min(1).max(500) }),
-  z.strictObject({ headerValue }),
+  z.strictObject({ clientSecret: z.string().min(1).max(4_000) }).meta(ofMethod('oauth2')),
+  z.strictObject({ password: z.string().min(1).max(500) }).meta(ofMethod('basic')),
+  z.strictObject({ headerValue }).meta(ofMethod('header')),
 ]);
 export type SignInSecrets = z.infer<typeof SignInSecrets>;
 

@@ -2,66 +2,79 @@
 import { z } from 'zod';
 import { recordFamilies } from '../../connectors/discovery.ts';
 import { SignInSecrets } from '../../connectors/http/sign-in.ts';
-import { OdataSettings } from '../../connectors/odata/connection.ts';
+import { type OdataDialect, OdataSettings } from '../../connectors/odata/connection.ts';
 import { Id, Instant, queryBoolean, shortText } from '../../http/fields.ts';
 import { createPageSchema, NamedPageQuery } from '../../http/page.ts';
 
-const secret = z.string().min(1).max(500).describe('Write-only');
+const secret = z.string().min(1).max(500).meta({ writeOnly: true });
 const shortName = shortText(200);
 
-const netsuiteAccount = {
-  accountId: z
-    .string()
-    .max(40)
-    .regex(/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/, 'must look like 1234567 or 1234567_SB1'),
-  baseUrl: z
-    .string()
-    .max(300)
-    .nullable()
-    .default(null)
-    .describe(
-      'Only for an account without its own *.suitetalk.api.netsuite.com address; the operator must allow the host',
-    ),
-};
-const certificateSignIn = z.strictObject({
-  method: z.literal('oauth2'),
-  clientId: shortName,
-  certificateId: shortName
-    .nullable()
-    .default(null)
-    .describe(
-      'The id that NetSuite assigns to the uploaded certificate. Null or omitted: the active certificate keeps its id',
-    ),
-  certificateSlot: z
-    .int()
-    .min(1)
-    .max(2)
-    .optional()
-    .describe(
-      'The slot of the certificate that NetSuite shows under this id. Needed only to give a new id to another certificate than the one ' +
-        'that waits for an id or, when none waits, the active one',
-    ),
+const accountId = z
+  .string()
+  .max(40)
+  .regex(/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/, 'must look like 1234567 or 1234567_SB1')
+  .describe('In NetSuite: Setup > Company > Company Information. A sandbox has a suffix, as in 1234567_SB1');
+const baseUrl = z.string().max(300).nullable().default(null).meta({
+  title: 'Another address (optional)',
+  description:
+    'Only for an account without its own *.suitetalk.api.netsuite.com address, such as a simulated one; the operator must allow the host',
 });
-const tokenSignIn = z.strictObject({ method: z.literal('tba'), consumerKey: shortName, tokenId: shortName });
+const certificateSignIn = z
+  .strictObject({
+    method: z.literal('oauth2'),
+    clientId: shortName.describe(
+      'Of the integration record. NetSuite shows it once, when the record is saved',
+    ),
+    certificateId: shortName
+      .nullable()
+      .default(null)
+      .describe(
+        'The id that NetSuite assigns to the uploaded certificate. Null or omitted: the active certificate keeps its id',
+      ),
+    certificateSlot: z
+      .int()
+      .min(1)
+      .max(2)
+      .optional()
+      .describe(
+        'The slot of the certificate that NetSuite shows under this id. Needed only to give a new id to another certificate than the one ' +
+          'that waits for an id or, when none waits, the active one',
+      ),
+  })
+  .meta({ title: 'OAuth 2.0 with a certificate' });
+const tokenTitle = 'Token-based authentication (TBA)';
+const tokenSignIn = z
+  .strictObject({ method: z.literal('tba'), consumerKey: shortName, tokenId: shortName })
+  .meta({ title: tokenTitle });
 
 export const ErpConnectionInput = z.strictObject({
-  ...netsuiteAccount,
+  accountId,
+  baseUrl,
   authentication: z.discriminatedUnion('method', [
     certificateSignIn,
-    tokenSignIn.extend({
-      consumerSecret: secret.optional().describe('Omit to keep the stored secret'),
-      tokenSecret: secret.optional().describe('Omit to keep the stored secret'),
-    }),
+    tokenSignIn
+      .extend({
+        consumerSecret: secret.optional().describe('Omit to keep the stored secret'),
+        tokenSecret: secret.optional().describe('Omit to keep the stored secret'),
+      })
+      .meta({ title: tokenTitle }),
   ]),
 });
 export type ErpConnectionInput = z.output<typeof ErpConnectionInput>;
 
 const NetsuiteSettingsInput = z.strictObject({
-  ...netsuiteAccount,
-  authentication: z.discriminatedUnion('method', [certificateSignIn, tokenSignIn]),
+  accountId,
+  authentication: z.discriminatedUnion('method', [certificateSignIn, tokenSignIn]).meta({
+    title: 'How the service signs in',
+    description:
+      'A certificate is recommended: its private key never leaves the service. Tokens are for accounts that already use them',
+  }),
+  baseUrl,
 });
 export type NetsuiteSettingsInput = z.output<typeof NetsuiteSettingsInput>;
-const NetsuiteSecretsInput = z.strictObject({ consumerSecret: secret, tokenSecret: secret });
+const NetsuiteSecretsInput = z
+  .strictObject({ consumerSecret: secret, tokenSecret: secret })
+  .meta({ 'x-when': { 'authentication.method': 'tba' } });
 export type NetsuiteSecretsInput = z.output<typeof NetsuiteSecretsInput>;
 
 const connectionName = z
@@ -70,23 +83,40 @@ const connectionName = z
 export const ConnectionParams = z.strictObject({ connection: connectionName });
 
 const OdataSettingsInput = OdataSettings.extend({
-  serviceRoot: OdataSettings.shape.serviceRoot.describe('Where `$metadata` is, without it'),
-  dialect: OdataSettings.shape.dialect
-    .default('generic')
-    .describe('The product behind the service; `generic` assumes nothing beyond the standard'),
-  tenant: OdataSettings.shape.tenant.default(null),
+  serviceRoot: OdataSettings.shape.serviceRoot.describe(
+    'The https address of the service: that of its `$metadata`, without this part',
+  ),
+  dialect: OdataSettings.shape.dialect.default('generic').meta({
+    title: 'Product',
+    description: 'The ERP behind the service; `generic` assumes nothing beyond the standard',
+    'x-enumDescriptions': {
+      businessCentral: 'Microsoft Dynamics 365 Business Central',
+      dynamics365: 'Microsoft Dynamics 365 Finance',
+      sap: 'SAP S/4HANA',
+      acumatica: 'Acumatica',
+      generic: 'Another OData v4 service',
+    } satisfies Record<OdataDialect, string>,
+  }),
+  signIn: OdataSettings.shape.signIn.meta({ title: 'How the service signs in' }),
   company: OdataSettings.shape.company
     .default(null)
     .describe(
-      'Without it, `dynamics365` reads all companies that the user may; with it, `{"in":"query","name":"dataAreaId",…}` selects one',
+      'Where requests name the company, if the service has several. Without it, `dynamics365` reads all companies that the user may; with it, `{"in":"query","name":"dataAreaId",…}` selects one',
     ),
-  pageSize: OdataSettings.shape.pageSize.default(null).describe('Records per request; null: as the service'),
+  tenant: OdataSettings.shape.tenant
+    .default(null)
+    .describe('Where requests name the tenant, if the service has several'),
   timeZone: OdataSettings.shape.timeZone
     .default('UTC')
-    .describe("IANA name of the zone of the account's calendar days, which OData services do not report"),
+    .describe(
+      "Of the account's calendar days, as an IANA name such as Europe/Vienna; OData services do not report it",
+    ),
+  pageSize: OdataSettings.shape.pageSize.default(null).describe('Records per request; null: as the service'),
   entitySets: OdataSettings.shape.entitySets
     .default({})
-    .describe('Replaces what is found in `$metadata` for an entity set; null: there is none'),
+    .describe(
+      'By the name of an entity set, what replaces its `changedField`, `keyField` and `linesField` in `$metadata`; null: there is none',
+    ),
 });
 
 const named = {
@@ -107,8 +137,15 @@ const ofOdata = {
   ),
 };
 export const ConnectionInput = z.discriminatedUnion('kind', [
-  z.strictObject({ ...named, ...ofNetsuite }),
-  z.strictObject({ ...named, ...ofOdata }),
+  z.strictObject({ ...named, ...ofNetsuite }).meta({
+    title: 'NetSuite',
+    description: 'An account of Oracle NetSuite, which the service signs in to with a certificate or tokens.',
+  }),
+  z.strictObject({ ...named, ...ofOdata }).meta({
+    title: 'OData v4',
+    description:
+      'Business Central, Dynamics 365 Finance, SAP S/4HANA, Acumatica, or another service that speaks OData v4.',
+  }),
 ]);
 export type ConnectionInput = z.output<typeof ConnectionInput>;
 
