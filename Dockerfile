@@ -8,6 +8,7 @@ COPY packages/client/package.json packages/client/
 RUN npm ci --ignore-scripts --workspace=web/console --workspace=web/portal --workspace=packages/client --include-workspace-root
 COPY scripts/build.mjs scripts/
 COPY web/shared web/shared
+COPY docs docs
 COPY web/console web/console
 COPY web/portal web/portal
 COPY tsconfig.json ./

@@ -26,7 +26,12 @@ const sourcesOf = {
   console: {
     home: 'web/console',
     folders: ['web/console/src', 'web/shared'],
-    files: ['web/console/index.html', 'web/console/package.json', 'web/console/vite.config.ts'],
+    files: [
+      ...['index.html', 'package.json', 'vite.config.ts', 'connection-kinds.ts'].map(
+        (name) => `web/console/${name}`,
+      ),
+      'docs/openapi.json',
+    ],
   },
   portal: {
     home: 'web/portal',

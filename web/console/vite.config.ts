@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { defineConfig, minifySync, type Plugin } from 'vite';
+import { listKinds } from './connection-kinds.ts';
 
 const base = '/console/';
 
@@ -67,9 +68,34 @@ function licenceTexts(): Plugin {
   };
 }
 
+/** The id of a certificate is entered on a step of its own, once there is a certificate. */
+const isOnForm = ({ name }: { name: string }): boolean => !/\.certificate(Id|Slot)$/.test(name);
+
+/** The module `virtual:connection-kinds`: what each kind of connection asks for, by the OpenAPI description. */
+function connectionKinds(): Plugin {
+  const id = 'virtual:connection-kinds';
+  const source = new URL('../../docs/openapi.json', import.meta.url);
+  return {
+    name: 'connection-kinds',
+    resolveId: (wanted) => (wanted === id ? `\0${id}` : null),
+    load(wanted) {
+      if (wanted !== `\0${id}`) return null;
+      const kinds = listKinds(JSON.parse(readFileSync(source, 'utf8')));
+      const shown = kinds.map((kind) => ({ ...kind, fields: kind.fields.filter(isOnForm) }));
+      return `export const kinds = ${JSON.stringify(shown)};`;
+    },
+  };
+}
+
+/** The file of a module of the screens: its area. One file for connections and what they offer is smaller than two. */
+function chooseFile(id: string): string | null {
+  const area = /\/screens\/([\w-]+)\//.exec(id)?.[1] ?? null;
+  return area === 'connection' ? 'record-types' : area;
+}
+
 export default defineConfig({
   base,
-  plugins: [themeScript(), licenceTexts()],
+  plugins: [themeScript(), licenceTexts(), connectionKinds()],
   oxc: {
     // Elements compile to shorter calls than with the automatic runtime.
     jsx: { runtime: 'classic', pragma: '$h', pragmaFrag: '$Fragment' },
@@ -93,7 +119,7 @@ export default defineConfig({
               test: /node_modules|console\/src\/(parts\/|styles\/(page|parts|lists)|[\w-]+\.ts)/,
               priority: 1,
             },
-            { debugName: 'screens', name: (id: string) => /\/screens\/([\w-]+)\//.exec(id)?.[1] ?? null },
+            { debugName: 'screens', name: chooseFile },
           ],
         },
       },

@@ -61,6 +61,9 @@ describe('connecting NetSuite', () => {
     const visit = await site.open('/connection');
     const { page } = visit;
     const setUp = await openSetUp(visit);
+    await page.getByRole('heading', { level: 1, name: 'Connect your ERP' }).waitFor();
+    await visit.finish({ name: 'connection-0-kinds' });
+    await press(page, page.getByRole('link', { name: 'NetSuite' }));
     await page.getByRole('heading', { level: 1, name: 'Connect NetSuite' }).waitFor();
     await visit.finish({ name: 'connection-1-account' });
 
@@ -97,7 +100,7 @@ describe('connecting NetSuite', () => {
 });
 
 it('says what is wrong with an entry at its field, once, and continues there', async () => {
-  const { page, finish } = await site.open('/connection');
+  const { page, finish } = await site.open('/connection?add=netsuite');
   await expect
     .poll(() => page.evaluate('document.activeElement?.labels?.[0]?.textContent'))
     .toBe('Account id');
@@ -119,7 +122,7 @@ describe('token-based authentication', () => {
   it('needs no certificate', async () => {
     const { consumerKey, consumerSecret, tokenId, tokenSecret } =
       await site.erp.account.createTokenCredentials('Portal Service');
-    const { page, finish } = await site.open('/connection');
+    const { page, finish } = await site.open('/connection?add=netsuite');
     await type(page, page.getByLabel('Account id'), accountId);
     await tabTo(page, page.getByLabel('How the service signs in'));
     await page.keyboard.press('ArrowDown');
@@ -131,7 +134,7 @@ describe('token-based authentication', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('status').filter({ hasText: 'can sign in' }).waitFor();
     expect(await page.getByRole('navigation', { name: 'Steps' }).getByRole('listitem').count()).toBe(2);
-    await press(page, page.getByRole('main').getByRole('link', { name: 'Connection' }));
+    await press(page, page.getByRole('main').getByRole('link', { name: 'netsuite' }));
     await page.getByText(`ends in ${tokenSecret.slice(-4)}`).waitFor();
     await finish({ name: 'connection-tba' });
   });
@@ -147,6 +150,7 @@ describe('an existing connection', () => {
     site.erp.account.setVisible('employee', false);
     const visit = await site.open('/connection');
     const { page } = visit;
+    await press(page, page.getByRole('link', { name: 'netsuite', exact: true }));
     await press(page, page.getByRole('button', { name: /^Test/ }));
     const hidden = page.getByRole('region', { name: "What the role can't see" });
     await hidden
@@ -164,21 +168,22 @@ describe('an existing connection', () => {
     await type(page, page.getByLabel('Certificate id'), renewed);
     await page.keyboard.press('Enter');
     await page.getByRole('status').filter({ hasText: 'can sign in' }).waitFor();
-    await press(page, page.getByRole('main').getByRole('link', { name: 'Connection' }));
+    await press(page, page.getByRole('main').getByRole('link', { name: 'netsuite' }));
     await page.getByRole('row').filter({ hasText: renewed }).getByText('Active').waitFor();
 
     await press(page, page.getByRole('button', { name: 'Delete' }));
-    const dialog = page.getByRole('dialog', { name: 'Delete the connection?' });
-    await dialog.getByText('1 sync of account').waitFor();
+    const dialog = page.getByRole('dialog', { name: 'Delete the connection netsuite?' });
+    await dialog.getByText('1 sync of netsuite stop').waitFor();
     await visit.finish({ name: 'connection-delete' });
     await press(page, dialog.getByRole('button', { name: 'Delete the connection' }));
-    await page.getByRole('heading', { level: 1, name: 'Connect NetSuite' }).waitFor();
+    await page.getByRole('heading', { level: 1, name: 'Connect your ERP' }).waitFor();
     expect((await site.api('get', '/netsuite/connection')).status).toBe(404);
   });
 
   it('is shown without actions to those who may only read it', async () => {
     await site.erp.connect(site.api);
     const { page, finish } = await site.open('/connection', { role: ['netsuite:read'] });
+    await press(page, page.getByRole('link', { name: 'netsuite', exact: true }));
     await page.getByText(accountId).first().waitFor();
     expect(await page.getByRole('main').getByRole('button').count()).toBe(0);
     await finish();

@@ -239,7 +239,8 @@ it('leads from no organization to the first request of its own API, without a re
   await heading(page, 'Overview');
   await page.getByText('0 of 6 done').waitFor();
   await judge(visit, 'overview');
-  await press(page, link(page, 'Connect NetSuite'));
+  await press(page, link(page, 'Connect your ERP'));
+  await press(page, link(page, 'NetSuite'));
   await connect(visit);
   const records = await sync(visit);
   await publish(visit);

@@ -18,7 +18,7 @@ it('guides an empty organization through its set-up', async () => {
   const { page, finish } = await site.open('/');
   await page.getByText('From your ERP to an API of your own in a few steps.').waitFor();
   await page.getByText('1 of 6 done').waitFor(); // the key of the harness
-  await press(page, page.getByRole('link', { name: 'Connect NetSuite' }));
+  await press(page, page.getByRole('link', { name: 'Connect your ERP' }));
   await page.waitForURL('**/connection');
   await back(page);
   await finish({ name: 'overview-empty' });

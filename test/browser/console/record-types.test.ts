@@ -69,7 +69,7 @@ describe('a record type', () => {
     await number.waitFor();
     expect(await page.getByLabel('Sync Exchange rate (exchangerate)').isChecked()).toBe(false);
     await press(page, page.getByRole('button', { name: 'Estimate the first load' }));
-    await page.getByText('Requests to NetSuite').waitFor();
+    await page.getByText('Requests to the ERP').waitFor();
     await finish({ name: 'record-type-2-estimate' });
     await press(page, page.getByRole('button', { name: 'Create sync' }));
     await page.waitForURL(/\/console\/runs\//);
@@ -210,7 +210,7 @@ describe('without a catalogue', () => {
   it('leads to the connection, then reads the record types', async () => {
     await site.api('delete', '/netsuite/connection');
     const { page, finish } = await site.open('/record-types');
-    await page.getByText('NetSuite is not connected yet.').waitFor();
+    await page.getByText('No ERP is connected yet.').waitFor();
     await finish({ name: 'record-types-4-no-connection' });
     await site.erp.connect(site.api);
     await page.reload();

@@ -341,7 +341,7 @@ describe('the organization that a page shows', () => {
     const [first, second] = organizations;
     const visit = await site.visitAs(id, first?.id ?? null);
     const { page } = visit;
-    await page.goto(`${site.origin}/console/connection`);
+    await page.goto(`${site.origin}/console/connection?add=netsuite`);
     await type(page, page.getByLabel('Account id'), '1234567');
     expect(await page.evaluate<string[]>('Object.keys(sessionStorage)')).toEqual([
       expect.stringContaining(`${id} ${first?.id}`),

@@ -11,9 +11,9 @@ it('builds at once leave one whole folder, also in place of an older one', async
   const root = await createScratchFolder('portal-build-');
   const at = (...names: string[]): string => path.join(root, ...names);
   try {
-    for (const file of ['scripts/build.mjs', 'web/shared', 'package.json'])
+    for (const file of ['scripts/build.mjs', 'web/shared', 'package.json', 'docs/openapi.json'])
       await cp(file, at(file), { recursive: true });
-    for (const name of ['src', 'index.html', 'package.json', 'vite.config.ts'])
+    for (const name of ['src', 'index.html', 'package.json', 'vite.config.ts', 'connection-kinds.ts'])
       await cp(`web/console/${name}`, at('web/console', name), { recursive: true });
     await mkdir(at('web/console/.generated'));
     await symlink(path.resolve('node_modules'), at('node_modules'));

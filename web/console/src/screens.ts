@@ -29,7 +29,8 @@ function screen<Name extends string>(
 
 const screens: readonly Screen[] = [
   screen('/', () => import('./screens/overview/overview.tsx'), 'Overview'),
-  screen('/connection', () => import('./screens/connection/connection.tsx'), 'ConnectionScreen'),
+  screen('/connection', () => import('./screens/connection/connections.tsx'), 'Connections'),
+  screen('/connection/:connection', () => import('./screens/connection/connection.tsx'), 'ConnectionScreen'),
   screen('/record-types', () => import('./screens/record-types/record-types.tsx'), 'RecordTypes'),
   screen(
     '/record-types/:recordType',
@@ -74,18 +75,24 @@ const screens: readonly Screen[] = [
 ];
 
 /**
- * The areas of the console, in the order of the navigation. `permission`: who lacks it doesn't see the link.
+ * The areas of the console, in the order of the navigation. Who has none of the permissions of a link doesn't
+ * see it.
  */
 export const areas: readonly {
   readonly title: string;
-  readonly links: readonly (readonly [to: string, title: string, icon: IconName, permission?: string])[];
+  readonly links: readonly (readonly [
+    to: string,
+    title: string,
+    icon: IconName,
+    ...permissions: readonly string[],
+  ])[];
 }[] = [
   { title: '', links: [['/', 'Overview', 'overview']] },
   {
     title: 'Data in',
     links: [
-      ['/connection', 'Connection', 'connection', 'netsuite:read'],
-      ['/record-types', 'Record types', 'recordTypes', 'netsuite:read'],
+      ['/connection', 'Connections', 'connection', 'connection:read', 'netsuite:read'],
+      ['/record-types', 'Record types', 'recordTypes', 'connection:read', 'netsuite:read'],
       ['/syncs', 'Syncs', 'syncs', 'sync:read'],
     ],
   },

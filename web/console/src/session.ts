@@ -19,10 +19,16 @@ export const identity = signal<Answer<'/whoami'> | null>(null);
 const granted = computed(() => new Set<string>(identity.value?.permissions ?? []));
 
 /**
- * Whether the person has the permission in this organization. Screens hide what they may not do; the service
- * refuses it anyway.
+ * Whether the person has one of the permissions in this organization, if there are any. Screens hide what they
+ * may not do; the service refuses it anyway.
  */
-export const may = (permission: string): boolean => granted.value.has(permission);
+export const may = (...permissions: readonly string[]): boolean =>
+  permissions.length === 0 || permissions.some((one) => granted.value.has(one));
+
+type ConnectionAction = 'read' | 'create' | 'update' | 'delete';
+/** The same of a connection: for the one called `netsuite` a permission of its own suffices. */
+export const mayConnection = (action: ConnectionAction, name = 'netsuite'): boolean =>
+  may(`connection:${action}`, ...(name === 'netsuite' ? [`netsuite:${action}`] : []));
 
 /** The organization in which the person works; empty before it is known. */
 export const organizationId = (): string => shownOrganization.value;

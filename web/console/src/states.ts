@@ -61,7 +61,7 @@ export function versionState(status: keyof typeof versionStates, publication: st
   return versionStates[status];
 }
 
-export const connectionStates: States<Answer<'/netsuite/connection'>['status']> = {
+export const connectionStates: States<Answer<'/connections/{connection}'>['status']> = {
   untested: ['calm', 'Not tested'],
   connected: ['good', 'Connected'],
   failed: ['bad', 'Failed'],

@@ -1,9 +1,9 @@
 // What the service says about single fields of a form: each is said at its field, and once.
 import { ApiError } from '../api.ts';
 
-/** Whether a path of a problem is that of the field, or below it. */
+/** Whether a path of a problem is that of the field, or below it. Settings are named with or without their object. */
 const belongs = (at: string, path: string): boolean => {
-  const below = at.replace(/^body\./, '');
+  const below = at.replace(/^(body\.)?(settings\.)?/, '');
   return below === path || below.startsWith(`${path}.`) || below.startsWith(`${path}[`);
 };
 

@@ -9,7 +9,7 @@ type FormProps = {
   label: string;
   /** The paths of the fields that say what is wrong with them. */
   paths?: readonly string[];
-  /** Whether the first field has the focus when the form appears. */
+  /** Whether the first field, of those without a value, has the focus when the form appears. */
   focusFirst?: boolean | undefined;
   children: ComponentChildren;
   secondary?: ComponentChildren;
@@ -19,7 +19,9 @@ type FormProps = {
 export function Form({ action, label, paths = [], focusFirst, children, secondary }: FormProps) {
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => {
-    if (focusFirst) form.current?.querySelector<HTMLElement>(':is(input, select, textarea)')?.focus();
+    if (!focusFirst) return;
+    const inputs = [...(form.current?.querySelectorAll<HTMLInputElement>('input, select, textarea') ?? [])];
+    (inputs.find(({ value }) => value === '') ?? inputs[0])?.focus();
   }, []);
   useEffect(() => {
     if (action.error !== undefined)

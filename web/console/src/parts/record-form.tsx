@@ -31,6 +31,8 @@ export type FieldSpec<Name extends string> = {
   readonly list?: { readonly item: string; readonly columns: readonly RowColumn[] };
   /** In place of an input. */
   readonly edit?: (field: { readonly value: string; onChange(value: string): void }) => ComponentChildren;
+  /** Shown after the others, folded until someone opens them. */
+  readonly advanced?: boolean;
   /** Whether the field is shown with these values. */
   readonly when?: (values: Readonly<Record<Name, string>>) => boolean;
 };
@@ -116,6 +118,40 @@ export function SpecField<Name extends string>({ spec, value, onChange, error }:
   return <Field {...shared} type={kind} required={required} problem={problem} rows={rows} options={known} />;
 }
 
+type SpecFieldsProps<Name extends string> = {
+  specs: readonly FieldSpec<Name>[];
+  values: Readonly<Record<Name, string>>;
+  set: (name: Name, value: string) => void;
+  error: ApiError | undefined;
+};
+
+function SpecFields<Name extends string>({ specs, values, set, error }: SpecFieldsProps<Name>) {
+  const [usual, advanced] = [false, true].map((wanted) =>
+    specs
+      .filter(({ advanced: is = false }) => is === wanted)
+      .map((spec) => (
+        <SpecField
+          key={spec.name}
+          spec={spec}
+          value={values[spec.name]}
+          error={error}
+          onChange={(value) => set(spec.name, value)}
+        />
+      )),
+  );
+  return (
+    <>
+      {usual}
+      {advanced?.length !== 0 && (
+        <details>
+          <summary>More settings</summary>
+          {advanced}
+        </details>
+      )}
+    </>
+  );
+}
+
 /** A form with these fields. Says that it was saved when it stays on screen. */
 export function RecordForm<Name extends string>({
   fields,
@@ -136,6 +172,12 @@ export function RecordForm<Name extends string>({
     setSaved(true);
   });
   const shown = fields.filter(({ when }) => when === undefined || when(values));
+  const set = (name: Name, value: string): void => {
+    setSaved(false);
+    const changed = { ...values, [name]: value };
+    setValues(changed);
+    onChange?.(changed);
+  };
   return (
     <Form
       action={action}
@@ -151,20 +193,7 @@ export function RecordForm<Name extends string>({
         </>
       }
     >
-      {shown.map((spec) => (
-        <SpecField
-          key={spec.name}
-          spec={spec}
-          value={values[spec.name]}
-          error={action.error}
-          onChange={(value) => {
-            setSaved(false);
-            const changed = { ...values, [spec.name]: value };
-            setValues(changed);
-            onChange?.(changed);
-          }}
-        />
-      ))}
+      <SpecFields {...{ values, set }} specs={shown} error={action.error} />
       {children}
     </Form>
   );

@@ -2,7 +2,7 @@
 // the permissions.
 import { formatNumber } from '../format.ts';
 import type { OverviewData } from '../screens/overview/data.ts';
-import { may } from '../session.ts';
+import { may, mayConnection } from '../session.ts';
 
 export type Step = {
   readonly title: string;
@@ -14,7 +14,7 @@ export type Step = {
   readonly action: { readonly to: string; readonly label: string } | null;
 };
 
-const all = (...permissions: readonly string[]): boolean => permissions.every(may);
+const all = (...permissions: readonly string[]): boolean => permissions.every((one) => may(one));
 const toAction = (isAllowed: boolean, to: string, label: string): Step['action'] =>
   isAllowed ? { to, label } : null;
 
@@ -25,10 +25,10 @@ function connect({ setUp: { connectionTested, firstSucceededSync }, connection }
   const isBegun = connection?.configured === true;
   return [
     {
-      title: 'Connect NetSuite',
-      text: 'Enter the account id, upload the certificate that is created here, and test the connection.',
+      title: 'Connect your ERP',
+      text: 'Choose NetSuite or another ERP, enter how the service signs in to it, and test the connection.',
       isDone,
-      action: toAction(all('netsuite:update'), '/connection', isBegun ? 'Continue' : 'Connect NetSuite'),
+      action: toAction(mayConnection('update'), '/connection', isBegun ? 'Continue' : 'Connect your ERP'),
     },
   ];
 }
@@ -44,7 +44,7 @@ function chooseTypes({ setUp: { firstSync }, syncs }: OverviewData): Step[] {
           ? `${formatNumber(chosen)} chosen.`
           : 'Such as customers and invoices. Each gets a sync of the fields that you choose.',
       isDone: firstSync,
-      action: toAction(all('sync:create', 'netsuite:read'), '/record-types', 'Choose record types'),
+      action: toAction(all('sync:create') && mayConnection('read'), '/record-types', 'Choose record types'),
     },
   ];
 }

@@ -44,7 +44,7 @@ export function Navigation({ onChosen }: { onChosen: () => void }) {
   return (
     <nav aria-label="Console">
       {areas.map(({ title, links }) => {
-        const shown = links.filter(([, , , permission]) => permission === undefined || may(permission));
+        const shown = links.filter(([, , , ...permissions]) => may(...permissions));
         if (shown.length === 0) return null;
         const list = (
           <ul>

@@ -95,7 +95,7 @@ async function readDocs(words: string): Promise<readonly Option[]> {
 const listScreens = (): Option[] =>
   areas.flatMap(({ title, links }) =>
     links
-      .filter(([, , , permission]) => permission === undefined || may(permission))
+      .filter(([, , , ...permissions]) => may(...permissions))
       .map(([to, name, icon]) => ({
         kind: 'Screen',
         icon,

@@ -3,29 +3,35 @@ import { useKept } from '../../kept.ts';
 import { useAction } from '../../parts/dialog.tsx';
 import { findProblem } from '../../parts/field-problems.ts';
 import { Field, Form, Select } from '../../parts/form.tsx';
-import { type Certificate, type Connection, saveConnection } from './words.ts';
+import { type Certificate, type Netsuite, saveConnection } from './words.ts';
 
 const formatTitle = ({ slot, certificateId, active }: Certificate): string =>
   `Certificate ${slot}: ${certificateId ?? 'waits for its id'}${active ? ', active' : ''}`;
 
 const path = 'authentication.certificateId';
 /** By the certificate, so that what was typed for one isn't offered for another. */
-const toDraft = ({ slot }: Certificate): string => `connection certificate ${slot}`;
+const toDraft = ({ name }: Netsuite, { slot }: Certificate): string => `certificate ${slot} of ${name}`;
 
-type Props = { connection: Connection; certificate: Certificate };
+type Props = { connection: Netsuite; certificate: Certificate };
 
 /** `certificate` is the one that the person works on. */
 export function CertificateForm({ connection, certificate }: Props) {
-  const { certificates, accountId, baseUrl, authentication } = connection;
-  const draft = toDraft(certificate);
+  const { kind, certificates, settings } = connection;
+  const draft = toDraft(connection, certificate);
   const [{ slot, id }, setEntered] = useKept(draft, {
     slot: String(certificate.slot),
     id: certificate.certificateId ?? '',
   });
   const action = useAction(() => {
-    const { clientId = '' } = authentication;
-    const ids = { method: 'oauth2' as const, clientId, certificateId: id, certificateSlot: Number(slot) };
-    return saveConnection({ accountId, baseUrl, authentication: ids }, draft, 'test');
+    const { clientId = '' } = settings.authentication;
+    const authentication = {
+      ...{ method: 'oauth2' as const, clientId },
+      ...{ certificateId: id, certificateSlot: Number(slot) },
+    };
+    return saveConnection(
+      { kind, settings: { ...settings, authentication } },
+      { draft, before: connection, next: 'test' },
+    );
   });
   const findId = (of: string): string =>
     certificates.find((one) => String(one.slot) === of)?.certificateId ?? '';

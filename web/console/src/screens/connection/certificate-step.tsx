@@ -5,7 +5,7 @@ import { ActionButton } from '../../parts/record-form.tsx';
 import { Time } from '../../parts/time.tsx';
 import { CertificateForm } from './certificate-form.tsx';
 import { StepFrame } from './instructions.tsx';
-import { type Certificate, type Connection, createCertificate, currentCertificate } from './words.ts';
+import { type Certificate, createCertificate, currentCertificate, type Netsuite } from './words.ts';
 
 /** A link that saves the certificate as a file. */
 export const DownloadCertificate = ({ certificate, kind }: { certificate: Certificate; kind?: 'button' }) => (
@@ -19,7 +19,7 @@ export const DownloadCertificate = ({ certificate, kind }: { certificate: Certif
 );
 
 /** One that waits for its id, or the active one; and its id. */
-function Created({ certificate, connection }: { certificate: Certificate; connection: Connection }) {
+function Created({ certificate, connection }: { certificate: Certificate; connection: Netsuite }) {
   const { certificateId: id, certificatePem, notAfter, slot } = certificate;
   return (
     <>
@@ -41,7 +41,7 @@ function Created({ certificate, connection }: { certificate: Certificate; connec
   );
 }
 
-export function CertificateStep({ connection }: { connection: Connection }) {
+export function CertificateStep({ connection }: { connection: Netsuite }) {
   const certificate = currentCertificate(connection);
   const isNew = certificate === undefined;
   return (
@@ -60,7 +60,7 @@ export function CertificateStep({ connection }: { connection: Connection }) {
               <ActionButton
                 label={isNew ? 'Create certificate' : 'Create a new certificate'}
                 kind={isNew ? 'primary' : ''}
-                run={createCertificate}
+                run={() => createCertificate(connection.name)}
               />
             </div>
           </>

@@ -5,12 +5,21 @@ import { Facts } from '../../parts/list.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { Time } from '../../parts/time.tsx';
-import { may } from '../../session.ts';
+import { mayConnection } from '../../session.ts';
 import { connectionStates } from '../../states.ts';
 import { DownloadCertificate } from './certificate-step.tsx';
 import { DeleteConnection } from './delete-connection.tsx';
+import { listKindFacts, toKindValues } from './kind-values.ts';
 import { ConnectionTest } from './test-step.tsx';
-import { type Certificate, type Connection, methodWords, stepAddress } from './words.ts';
+import {
+  addressOf,
+  type Certificate,
+  type Connection,
+  findKind,
+  listAddress,
+  type Netsuite,
+  titleOf,
+} from './words.ts';
 
 const dayMs = 86_400_000;
 /** The service warns by mail from here on. */
@@ -57,15 +66,15 @@ const columns: readonly Column<Certificate>[] = [
   { title: 'Valid until', cell: Expiry },
 ];
 
-function Certificates({ certificates }: Connection) {
+function Certificates({ name, certificates }: Netsuite) {
   const waits = certificates.some(({ certificateId }) => certificateId === null);
   const link = (
-    <a class="button" href={stepAddress('certificate')}>
+    <a class="button" href={addressOf(name, 'certificate')}>
       {waits ? 'Enter the id of the new certificate' : 'Renew or upload again'}
     </a>
   );
   return (
-    <Section title="Certificates" actions={may('netsuite:update') && link}>
+    <Section title="Certificates" actions={mayConnection('update', name) && link}>
       <Table
         label="List of certificates"
         columns={columns}
@@ -79,22 +88,21 @@ function Certificates({ certificates }: Connection) {
   );
 }
 
-const renderCode = (id: string | undefined) => id && <code>{id}</code>;
+function listSettings({ kind, settings }: Connection) {
+  const fields = findKind(kind)?.fields ?? [];
+  return listKindFacts(fields, toKindValues(fields, settings));
+}
 
 /** Secrets are never shown. */
-function FactsOf({ accountId, baseUrl, authentication, status, lastTestedAt, credentialHint }: Connection) {
-  const { method, clientId, consumerKey, tokenId } = authentication;
+function FactsOf({ connection }: { connection: Connection }) {
+  const { status, lastTestedAt, credentialHint, recordTypePrefix } = connection;
   return (
     <Facts
       facts={[
         ['State', <StateBadge key="state" states={connectionStates} state={status} />],
-        ['Account', accountId],
-        ['Address', baseUrl],
-        ['Signs in by', methodWords[method]],
-        ['Client id', renderCode(clientId)],
-        ['Consumer key', renderCode(consumerKey)],
-        ['Token id', renderCode(tokenId)],
-        ['Token secret', credentialHint && `ends in ${credentialHint}`],
+        ...listSettings(connection),
+        ['Secret', credentialHint && `ends in ${credentialHint}`],
+        ['Record types', recordTypePrefix && `Their names begin with ${recordTypePrefix}`],
         ['Last tested', lastTestedAt && <Time at={lastTestedAt} relative />],
       ]}
     />
@@ -102,20 +110,26 @@ function FactsOf({ accountId, baseUrl, authentication, status, lastTestedAt, cre
 }
 
 export function ConnectionState({ connection }: { connection: Connection }) {
-  const mayUpdate = may('netsuite:update');
+  const { name } = connection;
+  const mayUpdate = mayConnection('update', name);
   const actions = (
     <>
       {mayUpdate && (
-        <a class="button" href={stepAddress('account')}>
-          Change account or sign-in
+        <a class="button" href={addressOf(name, 'settings')}>
+          Change settings
         </a>
       )}
-      {may('netsuite:delete') && <DeleteConnection {...connection} />}
+      {mayConnection('delete', name) && <DeleteConnection {...connection} />}
     </>
   );
   return (
-    <Page title="Connection" actions={actions}>
-      <FactsOf {...connection} />
+    <Page
+      title={name}
+      lead={titleOf(connection)}
+      actions={actions}
+      above={[{ to: listAddress, title: 'Connections' }]}
+    >
+      <FactsOf connection={connection} />
       <Section title="Test">
         {mayUpdate ? (
           <ConnectionTest connection={connection} starts={false} />
@@ -123,7 +137,9 @@ export function ConnectionState({ connection }: { connection: Connection }) {
           <p>{connection.lastError ?? 'The last test, run or refresh could sign in.'}</p>
         )}
       </Section>
-      {connection.authentication.method === 'oauth2' && <Certificates {...connection} />}
+      {connection.kind === 'netsuite' && connection.settings.authentication.method === 'oauth2' && (
+        <Certificates {...connection} />
+      )}
     </Page>
   );
 }

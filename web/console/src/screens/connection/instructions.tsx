@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 
 const newIntegration = 'Setup > Integration > Manage Integrations > New:';
-const texts = {
+const texts: Readonly<Record<string, readonly string[]>> = {
   oauth2: [
     `${newIntegration} name the integration record, for example Portal Service.`,
     'Under Authentication, choose Client Credentials (Machine to Machine) Grant, and the scope REST Web Services.',
@@ -17,28 +17,37 @@ const texts = {
     'Choose the user and the role whose permissions the service has, and the integration record as application.',
     'Upload the certificate, save, and copy the certificate id from the list.',
   ],
-} as const;
+};
 
-export const StepFrame = ({ help, children }: { help: keyof typeof texts; children: ComponentChildren }) => (
+/** `help`: what to do meanwhile, for the kinds that need it. */
+export const StepFrame = ({
+  help = '',
+  children,
+}: {
+  help?: string | undefined;
+  children: ComponentChildren;
+}) => (
   <div class="cx-step">
     {children}
-    <aside class="card stack" aria-label="In NetSuite">
-      <h2>In NetSuite</h2>
-      <ol class="bullets">
-        {texts[help].map((text) => (
-          <li key={text}>{text}</li>
-        ))}
-      </ol>
-      {help !== 'upload' && (
-        <details>
-          <summary>Permissions of the role</summary>
-          <p>
-            REST Web Services, SuiteAnalytics Workbook, Log in using OAuth 2.0 Access Tokens (with TBA: Log in
-            using Access Tokens), and View on the records that you want to sync. The service sees what the
-            role sees.
-          </p>
-        </details>
-      )}
-    </aside>
+    {texts[help] && (
+      <aside class="card stack" aria-label="In NetSuite">
+        <h2>In NetSuite</h2>
+        <ol class="bullets">
+          {texts[help].map((text) => (
+            <li key={text}>{text}</li>
+          ))}
+        </ol>
+        {help !== 'upload' && (
+          <details>
+            <summary>Permissions of the role</summary>
+            <p>
+              REST Web Services, SuiteAnalytics Workbook, Log in using OAuth 2.0 Access Tokens (with TBA: Log
+              in using Access Tokens), and View on the records that you want to sync. The service sees what
+              the role sees.
+            </p>
+          </details>
+        )}
+      </aside>
+    )}
   </div>
 );

@@ -1,4 +1,4 @@
-// Step 3: signs in to the account, reads one row of each table, and the record types. Each problem says what to
+// The last step: signs in to the account, reads what is needed, and the record types. Each problem says what to
 // do and leads to the step that mends it.
 import { useEffect, useState } from 'preact/hooks';
 import { api } from '../../api.ts';
@@ -9,15 +9,17 @@ import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { invalidate } from '../../query.ts';
 import { base } from '../../router.ts';
-import { type Connection, fixSteps, openStep, stepAddress, stepTitles, type TestReport } from './words.ts';
+import { addressOf, type Connection, findFixStep, openStep, stepTitles, type TestReport } from './words.ts';
 
 type ReportedProblem = TestReport['problems'][number];
 
 const Problems = ({
+  connection: { kind, name },
   title,
   text,
   problems,
 }: {
+  connection: Connection;
   title: string;
   text?: string;
   problems: readonly ReportedProblem[];
@@ -27,24 +29,23 @@ const Problems = ({
       <h2>{title}</h2>
       <p class="muted">{text}</p>
       <ul class="cx-problems">
-        {problems.map(({ code, message, fix }) => (
-          <li key={`${code} ${message}`}>
-            <strong>{message}</strong>
-            <p>{fix}</p>
-            <p class="row">
-              {fixSteps[code]?.map((step) => (
-                <a key={step} href={stepAddress(step)}>
-                  Go to: {stepTitles[step]}
-                </a>
-              ))}
-            </p>
-          </li>
-        ))}
+        {problems.map(({ code, message, fix }) => {
+          const step = findFixStep(kind, code);
+          return (
+            <li key={`${code} ${message}`}>
+              <strong>{message}</strong>
+              <p>{fix}</p>
+              {step && <a href={addressOf(name, step)}>Go to: {stepTitles[step]}</a>}
+            </li>
+          );
+        })}
       </ul>
     </section>
   );
 
-function Report({ ok, partial, account, latencyMs, problems }: TestReport) {
+type ReportProps = { report: TestReport; connection: Connection };
+
+function Report({ report: { ok, partial, account, latencyMs, problems }, connection }: ReportProps) {
   const [tone, title] = ok
     ? ['good', `The service can sign in to account ${account} and read it.`]
     : partial
@@ -56,15 +57,17 @@ function Report({ ok, partial, account, latencyMs, problems }: TestReport) {
         <strong>{title}</strong> The test took {formatDuration(latencyMs)}.
       </p>
       <Problems
+        connection={connection}
         title="What to do"
         problems={problems.filter(({ recordTypes }) => recordTypes === undefined)}
       />
       <Problems
+        connection={connection}
         title="What the role can't see"
         text={
           ok
             ? 'No enabled sync needs it: grant the permission only to sync it too.'
-            : 'Enabled syncs need it: grant the permissions in NetSuite, then test again.'
+            : 'Enabled syncs need it: grant the permissions in the ERP, then test again.'
         }
         problems={problems.filter(({ recordTypes }) => recordTypes !== undefined)}
       />
@@ -73,25 +76,29 @@ function Report({ ok, partial, account, latencyMs, problems }: TestReport) {
 }
 
 /** How many record types the account has. Reads them unless that was done before. Rejects with an ApiError. */
-async function readRecordTypes(): Promise<number> {
-  const params = { query: { pageSize: 1 } };
-  const { data: known } = await api.GET('/netsuite/metadata', { params });
-  const read = known?.notListed === null ? known : (await api.POST('/netsuite/metadata/refresh')).data;
-  await invalidate('/netsuite/metadata', '/overview');
+async function readRecordTypes(path: { connection: string }): Promise<number> {
+  const params = { path, query: { pageSize: 1 } };
+  const { data: known } = await api.GET('/connections/{connection}/metadata', { params });
+  const read =
+    known?.notListed === null
+      ? known
+      : (await api.POST('/connections/{connection}/metadata/refresh', { params: { path } })).data;
+  await invalidate('/connections/{connection}/metadata', '/overview');
   return read?.pagination.total ?? 0;
 }
 
 /** The test, and after one that could sign in the record types: how many, or that they are being read. */
-function useTest() {
+function useTest(connection: string) {
   const [types, setTypes] = useState<number | 'reading' | null>(null);
-  const [report, setReport] = useKept<TestReport | null>('connection test', null);
+  const [report, setReport] = useKept<TestReport | null>(`test of ${connection}`, null);
   const { busy, error, submit } = useAction(async () => {
-    const { data } = await api.POST('/netsuite/connection/test');
-    await invalidate('/netsuite/connection', '/sync-configs', '/overview');
+    const path = { connection };
+    const { data } = await api.POST('/connections/{connection}/test', { params: { path } });
+    await invalidate('/connections', '/sync-configs', '/overview');
     setReport(data ?? null);
     if (!data?.ok && !data?.partial) return;
     setTypes('reading');
-    setTypes(await readRecordTypes());
+    setTypes(await readRecordTypes(path));
   });
   const start = (): void => {
     setTypes(null);
@@ -102,8 +109,8 @@ function useTest() {
 
 /** Tests the connection, at once when `starts`. */
 export function ConnectionTest({ connection, starts }: { connection: Connection; starts: boolean }) {
-  const { status, lastError, lastTestedAt } = connection;
-  const { types, report, busy, error, start } = useTest();
+  const { name, kind, status, lastError, lastTestedAt } = connection;
+  const { types, report, busy, error, start } = useTest(name);
   useEffect(() => {
     if (starts) start();
   }, []);
@@ -113,8 +120,12 @@ export function ConnectionTest({ connection, starts }: { connection: Connection;
   const current = status !== 'untested' && report?.ok === isConnected ? report : null;
   return (
     <div class="stack">
-      {isTesting && <Working label="Signing in and reading one row of each table" />}
-      {!isTesting && current !== null && <Report {...current} />}
+      {isTesting && (
+        <Working
+          label={kind === 'netsuite' ? 'Signing in and reading one row of each table' : 'Signing in'}
+        />
+      )}
+      {!isTesting && current !== null && <Report report={current} connection={connection} />}
       {busy && types === 'reading' && (
         <Working label="Reading the record types of the account, which takes up to a few minutes" />
       )}
@@ -130,7 +141,7 @@ export function ConnectionTest({ connection, starts }: { connection: Connection;
           {lastTestedAt === null ? 'Test the connection' : 'Test again'}
         </button>
         {isConnected && !busy && (
-          <a class="button primary" href={`${base}/record-types`}>
+          <a class="button primary" href={`${base}/record-types?connection=${name}`}>
             Choose record types
           </a>
         )}

@@ -28,8 +28,7 @@ const toTitle = (label: string, source: string): string =>
 /** Undefined while they aren't known, or can't be. */
 export function useSyncedFields(recordType: string): readonly SyncedField[] | undefined {
   const sync = useSyncs().find((one) => one.recordType === recordType);
-  const isAsked = may('netsuite:read') && recordType !== '';
-  const { data } = useRecordType(isAsked ? recordType : null);
+  const { data } = useRecordType(recordType || null);
   return data?.fields.flatMap(({ name, label, type, syncable }) => {
     const isSynced = sync === undefined || sync.fields === '*' || sync.fields.includes(name);
     if (!syncable || !isSynced) return [];

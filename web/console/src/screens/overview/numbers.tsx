@@ -26,17 +26,19 @@ const Stat = ({
 const certificateDays = 60;
 
 function ConnectionStat({ connection }: { connection: NonNullable<OverviewData['connection']> }) {
-  const { configured, status, accountId, certificate } = connection;
+  const { configured, kind, status, accountId, certificate } = connection;
   const [tone, word] = connectionStates[status ?? 'untested'];
   const daysLeft = certificate?.daysLeft ?? certificateDays;
   const ends =
     daysLeft >= certificateDays ? '' : ` · certificate ends in ${formatCount(Math.max(0, daysLeft), 'day')}`;
   return (
     <Stat
-      title="NetSuite"
+      title="ERP connection"
       value={<span class={`words state ${tone}`}>{configured ? word : 'Not connected'}</span>}
     >
-      <a href={`${base}/connection`}>{accountId ?? 'Connect'}</a>
+      <a href={`${base}/connection`}>
+        {kind === 'netsuite' ? accountId : configured ? 'Show the connections' : 'Connect'}
+      </a>
       {ends}
     </Stat>
   );

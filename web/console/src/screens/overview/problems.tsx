@@ -13,7 +13,7 @@ const maxShown = 8;
 
 /** Where a target is listed, what leads to one, and what to the list where several are concerned. */
 const targets: Readonly<Record<Target['type'], readonly [list: string, one: string, several?: string]>> = {
-  connection: ['/connection', 'Open the connection'],
+  connection: ['/connection', 'Open the connections'],
   sync: ['/syncs', 'Open the sync', 'Show the syncs'],
   run: ['/syncs', 'See the run', 'Show the syncs'],
   'deletion-proposal': ['/syncs', 'Review the deletions'],

@@ -17,7 +17,7 @@ const commonActions = ['read', 'create', 'update', 'delete'];
 
 /** Resources by the area of the console in which they appear. Others are listed last. */
 const groups: readonly (readonly [title: string, resources: readonly string[]])[] = [
-  ['Data in', ['netsuite', 'sync']],
+  ['Data in', ['connection', 'netsuite', 'sync']],
   ['Data out', ['api-schema', 'api-key', 'record', 'unmasked']],
   ['Portal', ['view', 'subscription', 'portal', 'agent', 'conversation']],
   ['Payments', ['payment', 'pay-config', 'payout']],

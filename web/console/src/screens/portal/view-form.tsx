@@ -197,7 +197,7 @@ export function ViewForm({ view, close }: { view?: View; close: () => void }) {
   const teams = useGet(may('team:read') ? '/teams' : null, first100());
   const recordTypes = (syncs.data?.data ?? []).map((sync) => sync.recordType);
   const [typed, setTyped] = useState(view?.recordType ?? '');
-  const isKnown = may('netsuite:read') && (view !== undefined || recordTypes.includes(typed));
+  const isKnown = view !== undefined || recordTypes.includes(typed);
   const described = useRecordType(isKnown ? typed : null);
   const fields = (described.data?.fields ?? []).filter(({ syncable }) => syncable);
   const known = fields.flatMap(({ name, type }) =>

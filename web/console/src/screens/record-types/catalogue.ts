@@ -3,9 +3,11 @@
 import { signal } from '@preact/signals';
 import { type Answer, api, type Item } from '../../api.ts';
 import { readPages, useRead } from '../../query.ts';
+import { base } from '../../router.ts';
 
-type Page = Answer<'/netsuite/metadata'>;
-export type Head = Item<'/netsuite/metadata'>;
+const listPath = '/connections/{connection}/metadata';
+type Page = Answer<typeof listPath>;
+export type Head = Item<typeof listPath>;
 export type Catalogue = Pick<Page, 'refreshedAt' | 'lastError' | 'notListed'> & {
   readonly heads: readonly Head[];
 };
@@ -13,27 +15,32 @@ export type Catalogue = Pick<Page, 'refreshedAt' | 'lastError' | 'notListed'> & 
 const pageSize = 100;
 const maxAgeMs = 60_000;
 
+/** Of the record types of a connection; without a name, of the first one. */
+export const listAddress = (connection: string): string =>
+  `${base}/record-types${connection && `?connection=${connection}`}`;
+
 /** The records that the ERP counts, by record type; null where it can't count them. */
 export const recordCounts = signal<ReadonlyMap<string, number | null>>(new Map());
 
-async function readPage(page: number): Promise<Page> {
-  const { data } = await api.GET('/netsuite/metadata', { params: { query: { page, pageSize } } });
-  if (data === undefined) throw new Error('The list has no body');
-  return data;
-}
-
-async function readCatalogue(): Promise<Catalogue> {
+async function readCatalogue(connection: string): Promise<Catalogue> {
+  const readPage = async (page: number): Promise<Page> => {
+    const params = { path: { connection }, query: { page, pageSize } };
+    const { data } = await api.GET(listPath, { params });
+    if (data === undefined) throw new Error('The list has no body');
+    return data;
+  };
   const [first, ...others] = await readPages(readPage);
   return { ...first, heads: [first, ...others].flatMap(({ data }) => data) };
 }
 
-export const useCatalogue = () => useRead('/netsuite/metadata all', readCatalogue, { maxAgeMs });
+/** Of the connection of this name; undefined while it isn't known. */
+export const useCatalogue = (connection = '') =>
+  useRead(connection && `${listPath} all ${connection}`, () => readCatalogue(connection), { maxAgeMs });
 
 /** Has the ERP count the records of these types, at most 100. Rejects with an ApiError. */
-export async function countRecords(names: readonly string[]): Promise<void> {
-  const { data } = await api.GET('/netsuite/metadata', {
-    params: { query: { names: names.join(), counts: true, pageSize } },
-  });
+export async function countRecords(connection: string, names: readonly string[]): Promise<void> {
+  const query = { names: names.join(), counts: true, pageSize };
+  const { data } = await api.GET(listPath, { params: { path: { connection }, query } });
   const counted = (data?.data ?? []).map(({ name, records = null }) => [name, records] as const);
   recordCounts.value = new Map([...recordCounts.value, ...counted]);
 }

@@ -10,7 +10,6 @@ import { Check, Field, Form, Select } from '../../parts/form.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { splitList } from '../../parts/record-form.tsx';
-import { recordTypePath } from '../../parts/record-type.ts';
 import { ScheduleFields } from '../../parts/schedule.tsx';
 import { expire, invalidate } from '../../query.ts';
 import { base, go } from '../../router.ts';
@@ -51,7 +50,7 @@ async function create(recordType: string, fields: string[] | '*', settings: Sett
   const run = starts && (await api.POST('/sync-configs/{id}/trigger', { params, body: {} })).data;
   keep(keptChoice(recordType), undefined);
   keep(keptSettings(recordType), undefined);
-  expire('/netsuite/metadata', recordTypePath);
+  expire('/connections/');
   await invalidate('/sync-configs', '/sync-runs', '/overview');
   go(run ? `${base}/runs/${run.id}` : `${base}/syncs/${data.id}`);
 }

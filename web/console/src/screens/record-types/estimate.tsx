@@ -1,4 +1,4 @@
-// What the first loads of syncs take: NetSuite's own counts, and the measured time of a page.
+// What the first loads of syncs take: the ERP's own counts, and the measured time of a page.
 
 import { useEffect, useState } from 'preact/hooks';
 import { type Answer, type ApiError, api } from '../../api.ts';
@@ -7,7 +7,6 @@ import { useAction } from '../../parts/dialog.tsx';
 import { findProblem } from '../../parts/field-problems.ts';
 import { Field } from '../../parts/form.tsx';
 import { Stats } from '../../parts/list.tsx';
-import { recordTypePath } from '../../parts/record-type.ts';
 import { scheduleValue } from '../../parts/schedule.tsx';
 import { expire } from '../../query.ts';
 
@@ -26,7 +25,7 @@ export function useEstimate(recordTypes: string[], filter: { subsidiaries: strin
   const action = useAction(async () => {
     setResult((await api.POST('/sync-configs/bulk', { body: { recordTypes, filter, dryRun: true } })).data);
     // It read fields of record types.
-    expire('/netsuite/metadata', recordTypePath);
+    expire('/connections/');
   });
   useEffect(() => {
     if (recordTypes.length > 0) action.submit();
@@ -38,7 +37,7 @@ export const Totals = ({ totals: { records, requests, minutes } }: { totals: Res
   <Stats
     values={[
       ['Records', numberText(records)],
-      ['Requests to NetSuite', numberText(requests)],
+      ['Requests to the ERP', numberText(requests)],
       ['First load, about', minutesText(minutes)],
     ]}
   />

@@ -3,9 +3,10 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
 import type { Answer } from '../../api.ts';
 import { withId, withNames } from '../../names.ts';
+import type { recordTypePath } from '../../parts/record-type.ts';
 import { createMatcher } from './catalogue.ts';
 
-export type RecordType = Answer<'/netsuite/metadata/{recordType}'>;
+export type RecordType = Answer<typeof recordTypePath>;
 export type Field = RecordType['fields'][number];
 export type Sync = Answer<'/sync-configs/{id}'>;
 

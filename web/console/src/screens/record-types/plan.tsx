@@ -11,7 +11,6 @@ import { Empty, Page, Section } from '../../parts/page.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { splitList } from '../../parts/record-form.tsx';
-import { recordTypePath } from '../../parts/record-type.ts';
 import { describeSchedule, ScheduleFields } from '../../parts/schedule.tsx';
 import { type Column, Table } from '../../parts/table.tsx';
 import { invalidate } from '../../query.ts';
@@ -92,7 +91,7 @@ function Settings({ planned, onCreated }: SettingsProps) {
     });
     choose(chosen.value, false);
     onCreated(data, starts);
-    await invalidate('/sync-configs', '/sync-runs', '/netsuite/metadata', recordTypePath, '/overview');
+    await invalidate('/sync-configs', '/sync-runs', '/connections/', '/overview');
   });
   return (
     <Form action={action} label={`Create ${syncs}`} paths={['alertRecipients']}>
@@ -169,7 +168,7 @@ function Planned({ result: { data, totals }, started, labels, onCreated }: Plann
   );
 }
 
-export function Plan({ heads }: { heads: readonly Head[] }) {
+export function Plan({ heads, list }: { heads: readonly Head[]; list: string }) {
   const labels = new Map(heads.map(({ name, label }) => [name, label]));
   const [names] = useState(() => [...chosen.value].filter((name) => labels.has(name)));
   const { busy, error, submit, result, setResult } = useEstimate(names);
@@ -181,13 +180,13 @@ export function Plan({ heads }: { heads: readonly Head[] }) {
       lead={
         isDone
           ? undefined
-          : "Nothing is created yet. Estimates are NetSuite's own counts and the measured time of a page."
+          : "Nothing is created yet. Estimates are the ERP's own counts and the measured time of a page."
       }
-      above={[{ to: `${base}/record-types`, title: 'Record types' }]}
+      above={[{ to: list, title: 'Record types' }]}
     >
       {names.length === 0 && (
         <Empty title="No record type is chosen.">
-          <a class="button" href={`${base}/record-types`}>
+          <a class="button" href={list}>
             Choose record types
           </a>
         </Empty>

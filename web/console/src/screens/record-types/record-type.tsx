@@ -8,11 +8,11 @@ import { Unread } from '../../parts/detail.tsx';
 import { Page, Section } from '../../parts/page.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { useRecordType } from '../../parts/record-type.ts';
+import { prefixOf, useRecordType } from '../../parts/record-type.ts';
 import { useGet } from '../../query.ts';
 import { base, type ScreenProps } from '../../router.ts';
 import { may } from '../../session.ts';
-import { familyWords } from './catalogue.ts';
+import { familyWords, listAddress } from './catalogue.ts';
 import { CreateSync } from './create-sync.tsx';
 import { EditFields } from './edit-fields.tsx';
 import { createFieldChoice, keptChoice, type RecordType, type Sync, syncableNames } from './field-choice.ts';
@@ -25,7 +25,7 @@ const changeWords = {
   full: 'by reading all records in each run',
 } as const;
 const deletionWords = {
-  listed: "in NetSuite's list of deletions, and by comparing ids",
+  listed: "in the ERP's list of deletions, and by comparing ids",
   compared: 'by comparing ids',
 } as const;
 
@@ -103,10 +103,9 @@ const Lead = ({ family, name, custom, fieldCount, syncableFieldCount }: RecordTy
   </>
 );
 
-const above = [{ to: `${base}/record-types`, title: 'Record types' }];
-
 export function RecordTypeScreen({ params }: ScreenProps) {
   const { recordType = '' } = params;
+  const above = [{ to: listAddress(prefixOf(recordType).slice(0, -1)), title: 'Record types' }];
   const read = useRecordType(recordType);
   const { data: type } = read;
   const id = type?.syncConfigId ?? null;
@@ -115,7 +114,7 @@ export function RecordTypeScreen({ params }: ScreenProps) {
     return (
       <>
         <Unread title={recordType} above={above} read={read} />
-        {read.error === undefined && <Working label="Reading the fields from NetSuite" />}
+        {read.error === undefined && <Working label="Reading the fields from the ERP" />}
       </>
     );
   const link = id !== null && (

@@ -107,8 +107,10 @@ const filters = [
   ]),
 ];
 
+type ChoiceBarProps = { found: readonly Head[]; all: readonly Head[]; connection: string };
+
 /** What is chosen of `all`, and what to do with it. */
-function ChoiceBar({ found, all }: { found: readonly Head[]; all: readonly Head[] }) {
+function ChoiceBar({ found, all, connection }: ChoiceBarProps) {
   const names = found.filter(canBeChosen).map(({ name }) => name);
   const count = all.filter(({ name }) => chosen.value.has(name)).length;
   return (
@@ -130,7 +132,7 @@ function ChoiceBar({ found, all }: { found: readonly Head[]; all: readonly Head[
           <button type="button" class="link" onClick={() => choose(chosen.value, false)}>
             Clear
           </button>
-          <a class="button primary" href={`${base}/record-types?plan=1`}>
+          <a class="button primary" href={`${base}/record-types?connection=${connection}&plan=1`}>
             Plan the syncs
           </a>
         </>
@@ -139,9 +141,9 @@ function ChoiceBar({ found, all }: { found: readonly Head[]; all: readonly Head[
   );
 }
 
-function CountButton({ shown }: { shown: readonly Head[] }) {
+function CountButton({ shown, connection }: { shown: readonly Head[]; connection: string }) {
   const names = shown.filter(({ syncable }) => syncable !== false).map(({ name }) => name);
-  const { busy, error, submit } = useAction(() => countRecords(names));
+  const { busy, error, submit } = useAction(() => countRecords(connection, names));
   return (
     <>
       <button type="button" disabled={busy || names.length === 0} onClick={submit}>
@@ -155,8 +157,10 @@ function CountButton({ shown }: { shown: readonly Head[] }) {
 export function TypeList({
   read,
   heads,
+  connection,
 }: {
   read: Read<Catalogue> & { reload(): Promise<void> };
+  connection: string;
   heads: Catalogue['heads'];
 }) {
   const asked = listQuery<Filter>('q', 'state', 'family', 'origin');
@@ -179,8 +183,8 @@ export function TypeList({
             {found.length < heads.length &&
               `${formatNumber(found.length)} of ${formatCount(heads.length, 'record type')}`}
           </span>
-          <CountButton key={shown[0]?.name} shown={shown} />
-          {may('sync:create') && <ChoiceBar found={found} all={heads} />}
+          <CountButton key={shown[0]?.name} {...{ shown, connection }} />
+          {may('sync:create') && <ChoiceBar all={heads} {...{ found, connection }} />}
         </div>
       </List>
     </div>

@@ -93,7 +93,7 @@ function PlainReason({
       {isConnection && (
         <div class="actions">
           <a class="button" href={`${base}/connection`}>
-            Open the connection
+            Open the connections
           </a>
         </div>
       )}

@@ -1,0 +1,3 @@
+declare module 'virtual:connection-kinds' {
+  export const kinds: readonly import('../connection-kinds.ts').Kind[];
+}
