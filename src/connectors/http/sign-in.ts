@@ -35,7 +35,7 @@ export const SignInSettings = z.discriminatedUnion('method', [
       tokenUrl: z.string().max(500).meta({
         title: 'Token address',
         description:
-          'Where access tokens are issued, such as https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token',
+          'Such as https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token, which issues access tokens',
       }),
       clientId: text(200).describe('Of the application that is registered for this service'),
       scope: text(500)

@@ -15,7 +15,7 @@ const accountId = z
   .regex(/^[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)?$/, 'must look like 1234567 or 1234567_SB1')
   .describe('In NetSuite: Setup > Company > Company Information. A sandbox has a suffix, as in 1234567_SB1');
 const baseUrl = z.string().max(300).nullable().default(null).meta({
-  title: 'Another address (optional)',
+  title: 'Another address',
   description:
     'Only for an account without its own *.suitetalk.api.netsuite.com address, such as a simulated one; the operator must allow the host',
 });
@@ -84,11 +84,12 @@ export const ConnectionParams = z.strictObject({ connection: connectionName });
 
 const OdataSettingsInput = OdataSettings.extend({
   serviceRoot: OdataSettings.shape.serviceRoot.describe(
-    'The https address of the service: that of its `$metadata`, without this part',
+    'The https address of the service, without `$metadata`: its company and its tenant are settings of their own',
   ),
   dialect: OdataSettings.shape.dialect.default('generic').meta({
     title: 'Product',
-    description: 'The ERP behind the service; `generic` assumes nothing beyond the standard',
+    description:
+      'The ERP behind the service, whose known deviations from the standard are taken into account',
     'x-enumDescriptions': {
       businessCentral: 'Microsoft Dynamics 365 Business Central',
       dynamics365: 'Microsoft Dynamics 365 Finance',
@@ -101,7 +102,7 @@ const OdataSettingsInput = OdataSettings.extend({
   company: OdataSettings.shape.company
     .default(null)
     .describe(
-      'Where requests name the company, if the service has several. Without it, `dynamics365` reads all companies that the user may; with it, `{"in":"query","name":"dataAreaId",…}` selects one',
+      'Where requests name the company, if the service has several. Dynamics 365 reads all companies that the user may, or with `{"in":"query","name":"dataAreaId",…}` one',
     ),
   tenant: OdataSettings.shape.tenant
     .default(null)
@@ -111,7 +112,9 @@ const OdataSettingsInput = OdataSettings.extend({
     .describe(
       "Of the account's calendar days, as an IANA name such as Europe/Vienna; OData services do not report it",
     ),
-  pageSize: OdataSettings.shape.pageSize.default(null).describe('Records per request; null: as the service'),
+  pageSize: OdataSettings.shape.pageSize
+    .default(null)
+    .describe('Records per request; without it, as many as the service sends'),
   entitySets: OdataSettings.shape.entitySets
     .default({})
     .describe(

@@ -173,7 +173,7 @@ describe('an existing connection', () => {
 
     await press(page, page.getByRole('button', { name: 'Delete' }));
     const dialog = page.getByRole('dialog', { name: 'Delete the connection netsuite?' });
-    await dialog.getByText('1 sync of netsuite stop').waitFor();
+    await dialog.getByText('1 sync of netsuite stops').waitFor();
     await visit.finish({ name: 'connection-delete' });
     await press(page, dialog.getByRole('button', { name: 'Delete the connection' }));
     await page.getByRole('heading', { level: 1, name: 'Connect your ERP' }).waitFor();

@@ -1,5 +1,6 @@
 // The console in a real browser: the real application with an identity provider on a database of its own, and
 // helpers by which a story signs in, moves by keyboard and is judged at its end.
+import { type ODataSimulator, type ODataSimulatorOptions, startODataSimulator } from 'odata-simulator';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect, inject } from 'vitest';
 import { type Background, startBackground } from '../../../src/app.ts';
@@ -37,6 +38,8 @@ export type ConsoleOptions = {
   readonly usedKey?: boolean;
   /** A simulated ERP account; `connected`: the organization is connected to it and has read its metadata. */
   readonly erp?: 'started' | 'connected';
+  /** A simulated OData service, to which the organization isn't connected. */
+  readonly odata?: ODataSimulatorOptions;
   /** Starts the background workers: syncs, publications, mail. */
   readonly background?: boolean;
   /** Starts a DNS server that the service asks, and a mail server that it sends to. */
@@ -56,6 +59,8 @@ export type ConsoleSite = {
   readonly api: Api;
   /** With `erp` only. */
   readonly erp: Erp;
+  /** With `odata` only. */
+  readonly odata: ODataSimulator;
   /** With `outside` only. */
   readonly dns: DnsServer;
   /** With `outside` only. */
@@ -124,6 +129,13 @@ async function connectErp(erp: Erp, api: Api): Promise<void> {
   if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
 }
 
+function hostsOf(odata: ODataSimulator | undefined): string[] {
+  if (odata === undefined) return [];
+  const { serviceRoot, credentials } = odata;
+  const addresses = [serviceRoot, ...(credentials.kind === 'oauth2' ? [credentials.tokenUrl] : [])];
+  return addresses.map((address) => new URL(address).host);
+}
+
 /** For the top level of a test file: the application, whose visitors are closed after each test. */
 export function useConsole(options?: ConsoleOptions): ConsoleSite {
   const site = {} as ConsoleSite;
@@ -138,7 +150,8 @@ export function useConsole(options?: ConsoleOptions): ConsoleSite {
 /** Starts the application, and a browser with the first visit. Close it afterwards. */
 export async function startConsole(options: ConsoleOptions = {}): Promise<ConsoleSite> {
   const erp = options.erp === undefined ? undefined : await startErp(undefined, { control: {} });
-  const allowedHosts = erp === undefined ? [] : [erp.host];
+  const odata = options.odata && (await startODataSimulator(options.odata));
+  const allowedHosts = [...(erp === undefined ? [] : [erp.host]), ...hostsOf(odata)];
   const [dns, mails] = options.outside === true ? [await startDns(), await startMailServer()] : [];
   const database = await testDatabase({
     settings: {
@@ -204,6 +217,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
     owner: { id: organization.ownerId, email },
     api,
     erp: erp as Erp,
+    odata: odata as ODataSimulator,
     dns: dns as DnsServer,
     mails: mails as MailServer,
     schemaId,
@@ -230,6 +244,7 @@ export async function startConsole(options: ConsoleOptions = {}): Promise<Consol
       await service.stop();
       await database.close();
       await erp?.stop();
+      await odata?.stop();
       await dns?.stop();
       await mails?.close();
     },

@@ -1,7 +1,7 @@
 // Forms from a list of their fields, and buttons that open a form or a question in a dialog.
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { ApiError } from '../api.ts';
+import type { ApiError } from '../api.ts';
 import { Confirm, Dialog, useAction } from './dialog.tsx';
 import { findProblem } from './field-problems.ts';
 import { Check, Checks, Field, Form, Labelled, Select } from './form.tsx';
@@ -49,17 +49,6 @@ type RecordFormProps<Name extends string> = {
   focusFirst?: boolean;
   children?: ComponentChildren;
 };
-
-/** The value of a field that holds JSON. Throws an ApiError that names the field. */
-export function parseJson<T>(label: string, text: string): T {
-  try {
-    return JSON.parse(text) as T;
-  } catch (error) {
-    throw new ApiError(0, {
-      message: `${label} is not valid JSON: ${error instanceof Error ? error.message : ''}`,
-    });
-  }
-}
 
 /** Texts separated by commas, spaces or line ends. */
 export const splitList = (text: string): string[] => text.split(/[\s,;]+/).filter((part) => part !== '');

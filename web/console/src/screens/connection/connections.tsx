@@ -19,16 +19,24 @@ function RecordTypes({ name }: Connection) {
   const { data } = useGet('/connections/{connection}/metadata', params);
   if (data === undefined) return null;
   if (data.notListed !== null) return <span class="muted">Not read yet</span>;
+  const count = formatNumber(data.pagination.total);
   return (
-    <a href={`${base}/record-types?connection=${name}`} aria-label={`Record types of ${name}`}>
-      {formatNumber(data.pagination.total)}
+    <a href={`${base}/record-types?connection=${name}`} aria-label={`${count} record types of ${name}`}>
+      {count}
     </a>
   );
 }
 
 const columns: readonly Column<Connection>[] = [
-  { title: 'Name', cell: ({ name }) => <a href={addressOf(name)}>{name}</a> },
-  { title: 'Kind', cell: titleOf },
+  {
+    title: 'Connection',
+    cell: (connection) => (
+      <>
+        <a href={addressOf(connection.name)}>{connection.name}</a>
+        <span class="fine">{titleOf(connection)}</span>
+      </>
+    ),
+  },
   stateColumn(connectionStates),
   { title: 'Record types', align: 'end', cell: RecordTypes },
 ];

@@ -1,7 +1,7 @@
 // Between the request and the form of a kind: each field of the form is one value of the settings, or a secret.
 import type { KindField } from '../../../connection-kinds.ts';
-import { ApiError } from '../../api.ts';
-import { type FieldSpec, parseJson } from '../../parts/record-form.tsx';
+import { ApiError } from '../../api-error.ts';
+import { parseJson } from '../../parts/parse-json.ts';
 
 export type KindValues = Readonly<Record<string, string>>;
 type Fields = readonly KindField[];
@@ -62,16 +62,14 @@ export function toKindInput(fields: Fields, values: KindValues): { settings: obj
  * The service names problems with secrets by all of them. `stored`: what a connection that exists has; `hint` tells its
  * secret from others.
  */
-export const toSpecs = (
-  fields: Fields,
-  stored: KindValues | null,
-  hint: string,
-): readonly FieldSpec<string>[] =>
+export const toSpecs = (fields: Fields, stored: KindValues | null, hint: string) =>
   fields.map((field) => {
+    const { name, label, nullable } = field;
     const when = createTest(field);
     const isStored = field.kind === 'password' && stored !== null && when(stored);
     return {
-      ...{ ...field, when, path: field.name.replace(/(?<=^secrets)\..*/, '') },
+      ...{ ...field, when, path: name.replace(/(?<=^secrets)\..*/, '') },
+      ...(nullable === name && { label: `${label} (optional)` }),
       ...(isStored && { required: false, hint: `Stored${hint}. Enter another one to replace it.` }),
     };
   });

@@ -12,7 +12,7 @@ import {
   listConnectionSteps,
   openStep,
   type Step,
-  stepTitles,
+  titleStep,
 } from './words.ts';
 
 type Props = {
@@ -39,10 +39,10 @@ function StepBar({ kind, step: current, connection }: Props) {
                 href={connection === null ? addAddress(kind) : addressOf(connection.name, step)}
                 aria-current={step === current ? 'step' : undefined}
               >
-                {stepTitles[step]}
+                {titleStep(kind, step)}
               </a>
             ) : (
-              stepTitles[step]
+              titleStep(kind, step)
             )}
           </li>
         ))}
@@ -66,11 +66,11 @@ export function SetUp(props: Props) {
   const ofOne = connection === null ? [] : [{ to: addressOf(connection.name), title: connection.name }];
   return (
     <Page
-      title={isDone ? stepTitles[step] : `Connect ${findKind(kind)?.title}`}
+      title={isDone ? titleStep(kind, step) : `Connect ${findKind(kind)?.title}`}
       lead={
         isDone
           ? undefined
-          : 'The service reads your account, and writes nothing to it but payments once you turn them on.'
+          : `The service reads your account, and writes nothing to it${kind === 'netsuite' ? ' but payments once you turn them on' : ''}.`
       }
       above={isDone ? [...above, ...ofOne] : above}
     >

@@ -9,7 +9,7 @@ import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { invalidate } from '../../query.ts';
 import { base } from '../../router.ts';
-import { addressOf, type Connection, findFixStep, openStep, stepTitles, type TestReport } from './words.ts';
+import { addressOf, type Connection, findFixStep, openStep, type TestReport, titleStep } from './words.ts';
 
 type ReportedProblem = TestReport['problems'][number];
 
@@ -35,7 +35,7 @@ const Problems = ({
             <li key={`${code} ${message}`}>
               <strong>{message}</strong>
               <p>{fix}</p>
-              {step && <a href={addressOf(name, step)}>Go to: {stepTitles[step]}</a>}
+              {step && <a href={addressOf(name, step)}>Go to: {titleStep(kind, step)}</a>}
             </li>
           );
         })}
@@ -46,11 +46,13 @@ const Problems = ({
 type ReportProps = { report: TestReport; connection: Connection };
 
 function Report({ report: { ok, partial, account, latencyMs, problems }, connection }: ReportProps) {
+  // Other kinds have no account that a person would call so.
+  const what = connection.kind === 'netsuite' ? `account ${account}` : connection.name;
   const [tone, title] = ok
-    ? ['good', `The service can sign in to account ${account} and read it.`]
+    ? ['good', `The service can sign in to ${what} and read it.`]
     : partial
-      ? ['warn', `The service can sign in to account ${account}, but can't read everything that is synced.`]
-      : ['bad', `The service can't read account ${account}.`];
+      ? ['warn', `The service can sign in to ${what}, but can't read everything that is synced.`]
+      : ['bad', `The service can't read ${what}.`];
   return (
     <>
       <p class={`note ${tone}`} role="status">

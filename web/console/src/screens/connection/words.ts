@@ -22,12 +22,14 @@ export type Entered = Pick<Input, 'kind' | 'settings'> & {
 export const findKind = (name: string | null): Kind | undefined => kinds.find(({ kind }) => kind === name);
 export const titleOf = ({ kind }: { readonly kind: string }): string => findKind(kind)?.title ?? kind;
 
-export const stepTitles = {
+const stepTitles = {
   settings: 'Settings',
   certificate: 'Certificate',
   test: 'Test',
 } as const;
 export type Step = keyof typeof stepTitles;
+export const titleStep = (kind: string, step: Step): string =>
+  kind === 'netsuite' && step === 'settings' ? 'Account' : stepTitles[step];
 export const isStep = (text: string | null): text is Step => text !== null && Object.hasOwn(stepTitles, text);
 
 export const listAddress = `${base}/connection`;

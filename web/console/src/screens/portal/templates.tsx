@@ -2,7 +2,8 @@
 import { useState } from 'preact/hooks';
 import { type Answer, api, type Item } from '../../api.ts';
 import { ageColumn, List, listQuery, searchFilter } from '../../parts/list.tsx';
-import { DialogButton, type FieldSpec, FormButton, parseJson, RecordForm } from '../../parts/record-form.tsx';
+import { parseJson } from '../../parts/parse-json.ts';
+import { DialogButton, type FieldSpec, FormButton, RecordForm } from '../../parts/record-form.tsx';
 import { invalidate, useGet } from '../../query.ts';
 import { may } from '../../session.ts';
 import { RemoveButton } from './objects.tsx';

@@ -10,6 +10,7 @@ import { Check, Field, Form, Select } from '../../parts/form.tsx';
 import { Working } from '../../parts/plot.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { splitList } from '../../parts/record-form.tsx';
+import { prefixOf } from '../../parts/record-type.ts';
 import { ScheduleFields } from '../../parts/schedule.tsx';
 import { expire, invalidate } from '../../query.ts';
 import { base, go } from '../../router.ts';
@@ -87,8 +88,14 @@ const MoreSettings = ({ type, settings: { name, subsidiaries, recipients }, set 
   </details>
 );
 
+/** The same label may be known to several connections. */
+const nameSync = ({ name, label }: RecordType): string => {
+  const prefix = prefixOf(name).slice(0, -1);
+  return label.slice(0, 90) + (prefix && ` (${prefix})`);
+};
+
 const initialSettings = (type: RecordType): Settings => ({
-  name: type.label.slice(0, 120),
+  name: nameSync(type),
   all: false,
   subsidiaries: '',
   recipients: '',

@@ -137,7 +137,7 @@ function Count({ endpoint, sources }: { endpoint: Endpoint; sources: Sources | u
     <p class="fine schema-state">
       {sources === undefined
         ? formatCount(published, 'field')
-        : `${published} of ${formatCount(sources.sources.length, 'field')} published · ${formatCount(sources.total, 'record')}`}
+        : `${published} of ${formatCount(sources.sources.length, 'field')} published · ${formatCount(sources.total, 'record')} · ${endpoint.recordType}`}
     </p>
   );
 }
