@@ -84,7 +84,7 @@ export const ConnectionParams = z.strictObject({ connection: connectionName });
 
 const OdataSettingsInput = OdataSettings.extend({
   serviceRoot: OdataSettings.shape.serviceRoot.describe(
-    'The https address of the service, without `$metadata`: its company and its tenant are settings of their own',
+    'The https address below which `$metadata` is; in Business Central https://api.businesscentral.dynamics.com/v2.0/<tenant>/production/api/v2.0 with your tenant',
   ),
   dialect: OdataSettings.shape.dialect.default('generic').meta({
     title: 'Product',

@@ -140,6 +140,20 @@ describe('token-based authentication', () => {
   });
 });
 
+it('is set up under its own name by those who may only change the connection netsuite', async () => {
+  const { page, finish } = await site.open('/connection', { role: ['netsuite:read', 'netsuite:update'] });
+  await page.getByRole('heading', { level: 1, name: 'Connect your ERP' }).waitFor();
+  expect(await page.getByText('OData v4').count()).toBe(0);
+  await press(page, page.getByRole('link', { name: 'NetSuite' }));
+  await type(page, page.getByLabel('Account id'), accountId);
+  expect(await page.getByLabel('Name of the connection').count()).toBe(0);
+  await type(page, page.getByLabel('Client id'), 'a-client');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/connection/netsuite?step=certificate');
+  await readCertificate(page);
+  await finish({ statuses: [404] });
+});
+
 describe('an existing connection', () => {
   it('says what the role cannot see, renews its certificate, and is deleted with a warning', async () => {
     await site.erp.connect(site.api);

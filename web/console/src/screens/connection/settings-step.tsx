@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { Kind } from '../../../connection-kinds.ts';
 import { keep, readKept } from '../../kept.ts';
 import { RecordForm } from '../../parts/record-form.tsx';
+import { may } from '../../session.ts';
 import { StepFrame } from './instructions.tsx';
 import { type KindValues, toKindInput, toKindValues, toSpecs } from './kind-values.ts';
 import { type Connection, currentCertificate, type Entered, type Step, saveConnection } from './words.ts';
@@ -45,13 +46,14 @@ export function SettingsStep({ kind: { kind, fields }, connection: before, taken
   const save = ({ name, ...values }: KindValues): Promise<void> => {
     const next = nextStep(values, before);
     const creates = next === 'certificate' && (before?.certificates.length ?? 0) === 0;
-    const entered = { kind, ...(name && { name: name.trim() }), ...toKindInput(fields, values) };
+    const named = before === null && { name: name?.trim() ?? kind };
+    const entered = { kind, ...named, ...toKindInput(fields, values) };
     return saveConnection(entered as Entered, { draft, before, next, creates });
   };
   return (
     <StepFrame help={method}>
       <RecordForm
-        fields={before === null ? [nameField, ...specs] : specs}
+        fields={before === null && may('connection:create') ? [nameField, ...specs] : specs}
         initial={initial}
         label="Save and continue"
         focusFirst
