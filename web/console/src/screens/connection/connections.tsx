@@ -43,7 +43,7 @@ const columns: readonly Column<Connection>[] = [
 
 /** `above`: the way back where there is one. */
 const Kinds = ({ title, above }: { title: string; above: { to: string; title: string }[] }) => (
-  <Page title={title} lead="Which ERP does the service read?" above={above}>
+  <Page title={title} lead="Which ERP should the service read?" above={above}>
     <ul class="cx-kinds">
       {kinds
         .filter(({ kind }) => may('connection:create') || kind === 'netsuite')

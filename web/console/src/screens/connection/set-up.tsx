@@ -75,7 +75,7 @@ export function SetUp(props: Props) {
       above={isDone ? [...above, ...ofOne] : above}
     >
       <StepBar {...props} />
-      <StepForm key={step} {...props} />
+      <StepForm key={`${kind} ${step}`} {...props} />
     </Page>
   );
 }

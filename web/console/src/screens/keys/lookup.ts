@@ -107,6 +107,8 @@ export function findCustomers(
   );
   const found =
     endpoints.find(({ recordType }) => recordType === 'customer') ??
+    // Of another connection, or another kind of ERP.
+    endpoints.find(({ recordType }) => /(^|:)customers?$/.test(recordType)) ??
     endpoints.find(({ name }) => references.some(({ to }) => to === name));
   const lookup = found && findLookup(versions, found.name, 'id');
   if (lookup === undefined) return undefined;

@@ -25,9 +25,15 @@ const Stat = ({
 /** A certificate that lasts longer is not worth a word. */
 const certificateDays = 60;
 
-function ConnectionStat({ connection }: { connection: NonNullable<OverviewData['connection']> }) {
+type ConnectionStatProps = {
+  connection: NonNullable<OverviewData['connection']>;
+  /** This one, or another. */
+  hasFailed: boolean;
+};
+
+function ConnectionStat({ connection, hasFailed }: ConnectionStatProps) {
   const { configured, kind, status, accountId, certificate } = connection;
-  const [tone, word] = connectionStates[status ?? 'untested'];
+  const [tone, word] = connectionStates[hasFailed ? 'failed' : (status ?? 'untested')];
   const daysLeft = certificate?.daysLeft ?? certificateDays;
   const ends =
     daysLeft >= certificateDays ? '' : ` · certificate ends in ${formatCount(Math.max(0, daysLeft), 'day')}`;
@@ -111,12 +117,14 @@ function PaymentStats({ payments }: { payments: NonNullable<OverviewData['paymen
 }
 
 /** Of the parts that the person may see. */
-export function Numbers({ data: { connection, syncs, keys, payments } }: { data: OverviewData }) {
+export function Numbers({ data }: { data: OverviewData }) {
+  const { connection, syncs, keys, payments, problems } = data;
+  const hasFailed = problems.some(({ kind }) => kind === 'connection_failed');
   const hasAny = [connection, syncs, keys, payments].some((part) => part !== null);
   if (!hasAny) return null;
   return (
     <dl class="stats">
-      {connection !== null && <ConnectionStat connection={connection} />}
+      {connection !== null && <ConnectionStat {...{ connection, hasFailed }} />}
       {syncs !== null && <SyncStats syncs={syncs} />}
       {keys !== null && <KeyStats keys={keys} />}
       {payments?.enabled === true && <PaymentStats payments={payments} />}
