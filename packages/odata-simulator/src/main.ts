@@ -28,7 +28,7 @@ const profile = PROFILE_NAMES.find((name) => name === values.profile);
 if (values.help || profile === undefined) {
   console.log(usage);
 } else {
-  const { serviceRoot, credentials, control } = await startODataSimulator({
+  const { serviceRoot, companyPath, credentials, control } = await startODataSimulator({
     profile: profile satisfies ProfileName,
     port: Number(values.port),
     tokenPort: Number(values['token-port']),
@@ -39,5 +39,5 @@ if (values.help || profile === undefined) {
     ...(values.journal !== undefined && { journal: values.journal }),
     ...(values.secret !== undefined && { secret: values.secret }),
   });
-  console.log(JSON.stringify({ serviceRoot, credentials, control }, null, 2));
+  console.log(JSON.stringify({ serviceRoot, companyPath, credentials, control }, null, 2));
 }
