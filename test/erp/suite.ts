@@ -8,7 +8,7 @@ import { claimRun, type RunRow } from '../../src/sync/queue/runs.store.ts';
 import { workOnRun } from '../../src/sync/run/worker.ts';
 import { testSettings } from '../setup/database.ts';
 import { enterConnection } from '../setup/erp-account.ts';
-import { createRandom } from '../setup/random.ts';
+import { createRandom, type Random } from '../setup/random.ts';
 import { until } from '../setup/until.ts';
 import { memoryErp, noSignal, type SyncFixture, syncFixture } from '../sync/fixture.ts';
 import { useSync } from '../sync/site.ts';
@@ -151,25 +151,52 @@ export function describeErp(
       await expectEqual();
     });
 
+    /** Some at a time are created, removed or renamed. Resolves with their number. */
+    const editSome = async (random: Random, label: string): Promise<number> => {
+      const ids = [...(await erp.truth()).keys()];
+      const count = 1 + random.below(19);
+      const chosen = new Set(Array.from({ length: count }, () => random.pick(ids)));
+      const kind = random.below(10);
+      if (kind < 2) await erp.create(numbered(label, count));
+      else if (kind < 3 && ids.length > 60) await erp.remove([...chosen]);
+      else await erp.rename([...chosen], `${label} ${random.below(1_000)}`);
+      return count;
+    };
+
     it('is the same after a thousand random edits', async () => {
       const random = createRandom(seed);
       await expectSynced('full');
       for (let edits = 0, round = 0; edits < 1_000; round += 1) {
-        for (let batch = 0; batch < 10; batch += 1) {
-          const ids = [...(await erp.truth()).keys()];
-          const count = 1 + random.below(19);
-          const chosen = Array.from({ length: count }, () => random.pick(ids));
-          const kind = random.below(10);
-          if (kind < 2) await erp.create(numbered(`Round ${round} ${batch}`, count));
-          else if (kind < 3 && ids.length > 60) await erp.remove([...new Set(chosen)]);
-          else await erp.rename([...new Set(chosen)], `Name ${round} ${batch} ${random.below(1_000)}`);
-          edits += count;
-        }
+        for (let batch = 0; batch < 10; batch += 1) edits += await editSome(random, `R ${round} ${batch}`);
         await expectSynced(round % 3 === 2 ? 'full' : 'incremental');
-        if (round % 3 === 2) await expectEqual();
+        await expectEqual();
       }
+    });
+
+    it('is the same after edits, faults and lost workers in the middle of runs', async () => {
+      const random = createRandom(seed + 1);
       await expectSynced('full');
-      await expectEqual();
+      for (let round = 0; round < 15; round += 1) {
+        const id = await fixture.queue(random.below(3) === 0 ? 'full' : 'incremental');
+        const first = proxy.count() + 1;
+        const events = Array.from({ length: 1 + random.below(4) }, () => ({
+          at: first + random.below(14),
+          what: random.pick(['edit', 'edit', 'fault', 'loss'] as const),
+        }));
+        proxy.onRequest = async (count) => {
+          for (const { what } of events.filter(({ at }) => at === count)) {
+            if (what === 'edit') await editSome(random, `C ${round} ${count}`);
+            else if (what === 'fault') proxy.faults.push(random.pick(faults));
+            else await fixture.expire(id);
+          }
+        };
+        await drive(id);
+        proxy.onRequest = () => undefined;
+        proxy.faults.length = 0;
+        await editSome(random, `Q ${round}`);
+        await expectSynced();
+        await expectEqual();
+      }
     });
   });
 }
