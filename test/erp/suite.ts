@@ -158,7 +158,7 @@ export function describeErp(
       const chosen = new Set(Array.from({ length: count }, () => random.pick(ids)));
       const kind = random.below(10);
       if (kind < 2) await erp.create(numbered(label, count));
-      else if (kind < 3 && ids.length > 60) await erp.remove([...chosen]);
+      else if (kind < 3 && ids.length > 60) await erp.remove([...chosen].slice(0, 2));
       else await erp.rename([...chosen], `${label} ${random.below(1_000)}`);
       return count;
     };
