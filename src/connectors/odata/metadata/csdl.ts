@@ -4,150 +4,144 @@ import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import sax from 'sax';
 import { erpError } from '../requests/errors.ts';
 
-export type CsdlProperty = { readonly name: string; readonly type: string; readonly isCollection: boolean };
-export type CsdlNavigation = CsdlProperty & {
+/** `path`: what annotations call it. */
+export type CsdlProperty = Readonly<Record<'name' | 'path' | 'type', string>> & {
+  readonly isCollection: boolean;
   readonly isContained: boolean;
   /** Pairs of a property here and the property of the target that it names. */
   readonly constraints: (readonly [property: string, referenced: string])[];
 };
+/** What its base types have comes first. The key has paths of properties. */
 export type CsdlType = {
   readonly name: string;
-  readonly isEntity: boolean;
-  readonly baseType: string | null;
-  /** Paths of properties. */
+  readonly baseType: string;
   readonly key: string[];
   readonly properties: CsdlProperty[];
-  readonly navigations: CsdlNavigation[];
+  readonly navigations: CsdlProperty[];
 };
-export type CsdlSet = {
-  readonly name: string;
-  readonly type: string;
-  /** Names of entity sets by navigation property. */
-  readonly bindings: Map<string, string>;
-};
-export type Csdl = {
-  readonly sets: readonly CsdlSet[];
-  /** By name; the name may have an alias instead of its namespace. */
-  findType(name: string): CsdlType | undefined;
-  /** Whether a value has several members, `null` where the name isn't that of an enumeration. */
-  isFlags(name: string): boolean | null;
-  /** The primitive type that a type definition names; any other name without an alias. */
-  toUnderlying(name: string): string;
-  /** The text of a `Label`, else of a `Description`, for a type, a `type/property` or a set. */
-  findLabel(path: string): string | undefined;
-};
+/** `bindings`: names of entity sets by navigation property. */
+type CsdlSet = Pick<CsdlProperty, 'name' | 'path' | 'type'> & { readonly bindings: Map<string, string> };
+/** A primitive type or an enumeration; `isFlags` only of the latter: whether a value has several members. */
+type SimpleType = { readonly name: string; readonly isFlags?: boolean };
 
 const maxDepth = 64;
+const maxBaseTypes = 20;
+const labelTerm = 'com.sap.vocabularies.Common.v1.Label';
+const descriptionTerm = 'Org.OData.Core.V1.Description';
 
 type Attributes = Readonly<Record<string, string>>;
-type Draft = {
-  readonly aliases: Map<string, string>;
-  readonly types: Map<string, CsdlType>;
-  readonly enums: Map<string, boolean>;
-  readonly definitions: Map<string, string>;
-  readonly sets: CsdlSet[];
-  readonly labels: Map<string, string>;
-  namespace: string;
-  type: CsdlType | undefined;
-};
+const createDraft = () => ({
+  aliases: new Map<string, string>(),
+  types: new Map<string, CsdlType>(),
+  simple: new Map<string, SimpleType>(),
+  sets: new Map<string, CsdlSet>(),
+  labels: new Map<string, string>(),
+  type: undefined as CsdlType | undefined,
+  /** Of the entity set or singleton that was opened last. */
+  bindings: new Map<string, string>(),
+});
+type Draft = ReturnType<typeof createDraft>;
 
-/** What an element adds; the path by which annotations name it, null where it has none. */
-type Opener = (draft: Draft, attributes: Attributes) => string | null;
-
-function toProperty({ Name: name = '', Type: type = 'Edm.String' }: Attributes): CsdlProperty {
-  const element = /^Collection\((.*)\)$/.exec(type)?.[1];
-  return { name, type: element ?? type, isCollection: element !== undefined };
+/** A name, or the path of an annotation's target, with the namespace in the place of its alias. */
+function resolve({ aliases }: Draft, name: string): string {
+  const dot = Math.max(name.lastIndexOf('.'), 0);
+  return (aliases.get(name.slice(0, dot)) ?? name.slice(0, dot)) + name.slice(dot);
 }
 
-const openType =
-  (isEntity: boolean): Opener =>
-  (draft, { Name: own = '', BaseType: baseType = null }) => {
-    const name = `${draft.namespace}.${own}`;
-    draft.type = { name, isEntity, baseType, key: [], properties: [], navigations: [] };
-    draft.types.set(name, draft.type);
-    return name;
+/**
+ * Adds what an element says. `parent`: the path of the element around it. Returns the path by which annotations
+ * name the element, if they can.
+ */
+type Opener = (draft: Draft, attributes: Attributes, parent: string) => string | undefined;
+
+const openNamespace: Opener = ({ aliases }, { Namespace: namespace = '', Alias: alias = namespace }) => {
+  aliases.set(alias, namespace);
+  return namespace;
+};
+const openType: Opener = (draft, { Name: own, BaseType: baseType = '' }, namespace) => {
+  const name = `${namespace}.${own}`;
+  draft.type = { name, baseType, key: [], properties: [], navigations: [] };
+  draft.types.set(name, draft.type);
+  return name;
+};
+const openProperty =
+  (kind: 'properties' | 'navigations'): Opener =>
+  (draft, { Name: name = '', Type: type = 'Edm.String', ContainsTarget: contains }, owner) => {
+    const path = `${owner}/${name}`;
+    const [, element] = /^Collection\((.*)\)$/.exec(type) ?? [];
+    const [isCollection, isContained] = [element !== undefined, contains === 'true'];
+    draft.type?.[kind].push({
+      name,
+      path,
+      type: element ?? type,
+      isCollection,
+      isContained,
+      constraints: [],
+    });
+    return path;
   };
+const openSet: Opener = (draft, { Name: name = '', EntityType: type }, container) => {
+  const path = `${container}/${name}`;
+  draft.bindings = new Map();
+  if (type !== undefined) draft.sets.set(name, { name, path, type, bindings: draft.bindings });
+  return path;
+};
 
 const openers: Readonly<Record<string, Opener>> = {
-  Include(draft, { Namespace: namespace = '', Alias: alias = namespace }) {
-    draft.aliases.set(alias, namespace);
-    return null;
-  },
-  Schema(draft, { Namespace: namespace = '', Alias: alias = namespace }) {
-    draft.namespace = namespace;
-    draft.aliases.set(alias, namespace);
-    return namespace;
-  },
-  EntityType: openType(true),
-  ComplexType: openType(false),
-  PropertyRef(draft, { Name: name = '' }) {
-    draft.type?.key.push(name);
-    return null;
-  },
-  Property(draft, attributes) {
-    const property = toProperty(attributes);
-    draft.type?.properties.push(property);
-    return `${draft.type?.name}/${property.name}`;
-  },
-  NavigationProperty(draft, attributes) {
-    const isContained = attributes['ContainsTarget'] === 'true';
-    const navigation = { ...toProperty(attributes), isContained, constraints: [] };
-    draft.type?.navigations.push(navigation);
-    return `${draft.type?.name}/${navigation.name}`;
-  },
-  ReferentialConstraint(draft, { Property: property = '', ReferencedProperty: referenced = '' }) {
-    draft.type?.navigations.at(-1)?.constraints.push([property, referenced]);
-    return null;
-  },
-  EnumType(draft, { Name: name = '', IsFlags: isFlags }) {
-    draft.enums.set(`${draft.namespace}.${name}`, isFlags === 'true');
-    return `${draft.namespace}.${name}`;
-  },
-  TypeDefinition(draft, { Name: name = '', UnderlyingType: underlying = '' }) {
-    draft.definitions.set(`${draft.namespace}.${name}`, underlying);
-    return `${draft.namespace}.${name}`;
-  },
-  EntitySet(draft, { Name: name = '', EntityType: type = '' }) {
-    draft.sets.push({ name, type, bindings: new Map() });
+  Include: openNamespace,
+  Schema: openNamespace,
+  EntityType: openType,
+  ComplexType: openType,
+  EnumType({ simple }, { Name: own, IsFlags: isFlags }, namespace) {
+    const name = `${namespace}.${own}`;
+    simple.set(name, { name, isFlags: isFlags === 'true' });
     return name;
   },
-  NavigationPropertyBinding(draft, { Path: path = '', Target: target = '' }) {
-    draft.sets.at(-1)?.bindings.set(path, target.split('/').at(-1) ?? '');
-    return null;
-  },
-  Annotations: (_draft, { Target: target = '' }) => target,
+  TypeDefinition: ({ simple }, { Name: name, UnderlyingType: underlying = '' }, namespace) =>
+    void simple.set(`${namespace}.${name}`, { name: underlying }),
+  PropertyRef: ({ type }, { Name: name = '' }) => void type?.key.push(name),
+  Property: openProperty('properties'),
+  NavigationProperty: openProperty('navigations'),
+  ReferentialConstraint: ({ type }, { Property: property = '', ReferencedProperty: referenced = '' }) =>
+    void type?.navigations.at(-1)?.constraints.push([property, referenced]),
+  EntityContainer: (_draft, { Name: name }, namespace) => `${namespace}.${name}`,
+  EntitySet: openSet,
+  Singleton: openSet,
+  NavigationPropertyBinding: ({ bindings }, { Path: path = '', Target: target = '' }) =>
+    void bindings.set(path, target.split('/').at(-1) ?? ''),
+  Annotations: (draft, { Target: target = '' }) => resolve(draft, target),
 };
 
-/** The text of an annotation, if it names something; a label counts more than a description. */
-function addText({ labels }: Draft, path: string, term: string | undefined, text: string): void {
-  const last = term?.split('.').at(-1);
-  if (last === 'Label' || (last === 'Description' && !labels.has(path))) labels.set(path, text);
+/** `term`: of an annotation or its text, else empty. */
+type Frame = { readonly name: string; readonly path: string; readonly term: string };
+
+/** A label counts more than a description. */
+function addLabel({ labels }: Draft, { path, term }: Frame, text: string): void {
+  if (term === labelTerm || (term === descriptionTerm && !labels.has(path)))
+    labels.set(path, text.slice(0, 200));
 }
 
-type Frame = { readonly name: string; readonly path: string; readonly term: string | undefined };
-
-function openElement(draft: Draft, parent: Frame | undefined, tag: sax.Tag): Frame {
-  const { attributes } = tag;
-  const name = tag.name.slice(tag.name.indexOf(':') + 1);
+function openElement(draft: Draft, parent: Frame | undefined, { name: tag, attributes }: sax.Tag): Frame {
+  const name = tag.slice(tag.indexOf(':') + 1);
   if (parent === undefined) assertVersion(name, attributes);
-  const own = Object.hasOwn(openers, name) ? openers[name]?.(draft, attributes) : null;
-  const path = own ?? parent?.path ?? '';
-  const label = attributes['sap:label'];
-  if (label !== undefined) draft.labels.set(path, label);
-  const term = name === 'Annotation' ? attributes['Term'] : undefined;
-  const text = attributes['String'];
-  if (text !== undefined) addText(draft, path, term, text);
-  return { name, path, term: term ?? (name === 'String' ? parent?.term : undefined) };
+  const around = parent?.path ?? '';
+  const own = Object.hasOwn(openers, name) ? openers[name]?.(draft, attributes, around) : undefined;
+  // What is said of an annotation, or for some purpose only, is no label of the element.
+  const isOther = attributes['Qualifier'] !== undefined || (parent?.term !== '' && name !== 'String');
+  const path = isOther ? '' : (own ?? around);
+  const term = name === 'String' ? parent?.term : attributes['Term'];
+  const frame = { name, path, term: resolve(draft, term ?? '') };
+  const { 'sap:label': label, String: text } = attributes;
+  if (text !== undefined) addLabel(draft, frame, text);
+  if (label !== undefined) addLabel(draft, { ...frame, term: labelTerm }, label);
+  return frame;
 }
 
-function assertVersion(root: string, attributes: Attributes): void {
-  const version = attributes['Version'];
-  if (root === 'Edmx' && version?.startsWith('4.') === true) return;
-  throw unreadable(
-    root === 'Edmx'
-      ? `The service speaks OData ${version ?? 'without a version'}, not OData v4`
-      : `The metadata begins with <${root.slice(0, 40)}>`,
-  );
+function assertVersion(root: string, { Version: version = 'without a version' }: Attributes): void {
+  if (root !== 'Edmx') throw unreadable(`The metadata begins with <${root.slice(0, 40)}>`);
+  if (version.startsWith('4.')) return;
+  // The format of OData v1 to v3 calls itself 1.0.
+  throw unreadable(`The service speaks OData ${version === '1.0' ? 'v2 or v3' : version}, not v4`);
 }
 
 const unreadable = (message: string, cause?: unknown) =>
@@ -158,12 +152,8 @@ const unreadable = (message: string, cause?: unknown) =>
  * document type declaration or too many levels, and with the signal's reason.
  */
 export async function parseCsdl(parts: readonly string[], signal: AbortSignal): Promise<Csdl> {
-  const draft: Draft = {
-    ...{ aliases: new Map(), types: new Map(), enums: new Map(), definitions: new Map(), sets: [] },
-    ...{ labels: new Map(), namespace: '', type: undefined },
-  };
+  const draft = createDraft();
   const frames: Frame[] = [];
-  let hasRoot = false;
   const parser = sax.parser(true, { trim: true });
   parser.onerror = (error) => {
     throw unreadable(`The metadata is not XML: ${error.message.split('\n')[0]}`, error);
@@ -174,12 +164,11 @@ export async function parseCsdl(parts: readonly string[], signal: AbortSignal): 
   parser.onopentag = (tag) => {
     if (frames.length === maxDepth) throw unreadable(`The metadata has more than ${maxDepth} levels`);
     frames.push(openElement(draft, frames.at(-1), tag as sax.Tag));
-    hasRoot = true;
   };
   parser.onclosetag = () => frames.pop();
   parser.ontext = (text) => {
     const frame = frames.at(-1);
-    if (frame?.name === 'String') addText(draft, frame.path, frame.term, text);
+    if (frame?.name === 'String') addLabel(draft, frame, text);
   };
   for (const part of parts) {
     parser.write(part);
@@ -187,27 +176,29 @@ export async function parseCsdl(parts: readonly string[], signal: AbortSignal): 
     signal.throwIfAborted();
   }
   parser.close();
-  if (!hasRoot) throw unreadable('The metadata are empty');
+  if (draft.aliases.size === 0) throw unreadable('The metadata has no schema');
   return toCsdl(draft);
 }
 
-function toCsdl(draft: Draft): Csdl {
-  const resolve = (name: string): string => {
-    const dot = name.lastIndexOf('.');
-    const namespace = draft.aliases.get(name.slice(0, dot));
-    return namespace === undefined ? name : `${namespace}${name.slice(dot)}`;
-  };
-  const resolvePath = (path: string): string => {
-    const [type = '', ...rest] = path.split('/');
-    const isContainer = rest.length > 0 && !draft.types.has(resolve(type)) && !draft.enums.has(resolve(type));
-    return isContainer ? rest.join('/') : [resolve(type), ...rest].join('/');
-  };
-  const labels = new Map([...draft.labels].map(([path, text]) => [resolvePath(path), text.slice(0, 200)]));
+function withBaseTypes(draft: Draft, type: CsdlType, levels = maxBaseTypes): CsdlType {
+  const found = draft.types.get(resolve(draft, type.baseType));
+  if (found === undefined || found === type || levels === 0) return type;
+  const base = withBaseTypes(draft, found, levels - 1);
+  const properties = [...base.properties, ...type.properties];
+  const navigations = [...base.navigations, ...type.navigations];
+  return { ...type, properties, navigations, key: [...new Set([...base.key, ...type.key])] };
+}
+
+export type Csdl = ReturnType<typeof toCsdl>;
+function toCsdl(draft: Draft) {
+  const types = new Map([...draft.types].map(([name, type]) => [name, withBaseTypes(draft, type)]));
   return {
-    sets: draft.sets,
-    findType: (name) => draft.types.get(resolve(name)),
-    isFlags: (name) => draft.enums.get(resolve(name)) ?? null,
-    toUnderlying: (name) => draft.definitions.get(resolve(name)) ?? resolve(name),
-    findLabel: (path) => labels.get(path),
+    sets: [...draft.sets.values()],
+    /** By name; the name may have an alias instead of its namespace. */
+    findType: (name: string) => types.get(resolve(draft, name)),
+    /** The enumeration of this name, or the primitive type that a type definition names; else the name itself. */
+    toSimple: (name: string) => draft.simple.get(resolve(draft, name)) ?? { name: resolve(draft, name) },
+    /** The text of SAP's label, else of a description, for a type, a property or a set. */
+    findLabel: (path: string) => draft.labels.get(path),
   };
 }

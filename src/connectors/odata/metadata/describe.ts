@@ -1,88 +1,75 @@
 // From a metadata document to record types: one for each entity set, with the reason where it can't be synced.
 // Pure; what the service supports of the queries is found by probe.ts.
+import { hash } from 'node:crypto';
 import type { FieldMetadata, RecordTypeMetadata } from '../../connector.ts';
 import type { RecordTypeHead } from '../../discovery.ts';
 import type { OdataDialect, OdataSettings } from '../connection.ts';
-import type { Csdl, CsdlNavigation, CsdlSet, CsdlType } from './csdl.ts';
+import type { Csdl, CsdlProperty, CsdlType } from './csdl.ts';
 import { idField, linesField, type OdataDefinition } from './definition.ts';
-import { describeFields, plainField, withBaseTypes } from './fields.ts';
+import { describeFields, excludeField, plainField } from './fields.ts';
 
 type Options = Pick<OdataSettings, 'dialect' | 'entitySets'>;
-type EntitySet = {
-  readonly set: CsdlSet;
-  readonly name: string;
-  readonly label: string;
-  readonly type: CsdlType | undefined;
-  readonly key: OdataDefinition['key'];
-  /** What the settings say of this one. */
-  readonly own: OdataSettings['entitySets'][string];
-  readonly reason: string | null;
-};
-export type Described = Omit<RecordTypeMetadata, 'definition' | 'reason'> & {
-  readonly definition: OdataDefinition;
-  readonly reason: string | null;
-};
-type Fields = ReadonlyMap<string, FieldMetadata>;
+/** An entity set with the name of its record type; `own`: what the settings say of it. */
+type EntitySet = ReturnType<typeof listEntitySets>[number];
+type Sets = ReadonlyMap<CsdlType | undefined, readonly EntitySet[]>;
+export type Described = RecordTypeMetadata &
+  Required<Pick<RecordTypeMetadata, 'reading' | 'reason'>> & { readonly definition: OdataDefinition };
 
 const modifiedNames = [
   ...['lastmodifieddatetime', 'systemmodifiedat', 'modifieddatetime', 'lastchangedatetime', 'lastmodifiedon'],
   ...['lastmodified', 'modifiedat', 'changedat'],
 ];
-/** Calculated from other records: they change without the modification time moving. */
+/**
+ * Calculated from other records: they change without the modification time moving. Records whose first one of
+ * these is 0 are closed.
+ */
 const volatileNames: Partial<Record<OdataDialect, readonly string[]>> = {
-  businessCentral: ['status', 'remainingAmount', 'balance', 'balanceDue', 'overdueAmount', 'inventory'],
-  acumatica: ['Balance', 'Status'],
+  businessCentral: ['remainingAmount', 'status', 'balance', 'balanceDue', 'overdueAmount', 'inventory'],
+  acumatica: ['DocBal', 'CuryDocBal', 'Status'],
 };
-const integerKeys = /^Edm\.(?:S?Byte|Int(?:16|32|64))$/;
-const otherKeys = /^Edm\.(?:String|Guid|Decimal|Date|DateTimeOffset|TimeOfDay|Boolean)$/;
-const lineNotes = [
-  'A change of a line that does not move the time of its record is found by the next full read.',
-  'That a response lacks no line of a record is not proved: the service is not asked for their number.',
-];
+/** Int64 is none of them: it has up to 19 digits, integer ids up to 18. */
+const integerKeys = /^Edm\.(?:S?Byte|Int(?:16|32))$/;
+const otherKeys = /^Edm\.(?:Int64|String|Guid|Decimal|Date|DateTimeOffset|TimeOfDay|Boolean)$/;
+/** A word begins with a capital, or behind what is no letter: `Deadlines` aren't lines. */
+const linesNames = [/(?:Line|Item)s?(?:Collection)?$/, /(?:^|[^a-z])(?:line|item)s?(?:collection)?$/i];
+const plainName = /^[A-Za-z]\w{0,62}$/;
 
-/** Letters, digits and `_`, at most 63, the first a letter. */
-const toRecordTypeName = (set: string): string =>
-  `${/^[A-Za-z]/.test(set) ? '' : 'x'}${set.replaceAll(/\W/g, '_')}`.slice(0, 63);
-
-/** The type of the property at a path; empty where there is none. */
-function typeOfPath(csdl: Csdl, type: CsdlType | undefined, path: string): string {
-  const [first = '', ...rest] = path.split('/');
-  const properties = type === undefined ? [] : withBaseTypes(csdl, type).flatMap((one) => one.properties);
-  const found = properties.find(({ name }) => name === first)?.type ?? '';
-  return rest.length === 0
-    ? csdl.toUnderlying(found)
-    : typeOfPath(csdl, csdl.findType(found), rest.join('/'));
+/** The name of a set's record type: its own, or one with a hash of it where that has other characters or a clash. */
+function toRecordTypeName(set: string, hasClash: boolean): string {
+  if (plainName.test(set) && !hasClash) return set;
+  const folded = `${/^[A-Za-z]/.test(set) ? '' : 'x'}${set.replaceAll(/\W/g, '_')}`;
+  return `${folded.slice(0, 54)}_${hash('sha256', set).slice(0, 8)}`;
 }
 
-function findReason(csdl: Csdl, { set, type, key }: Pick<EntitySet, 'set' | 'type' | 'key'>): string | null {
-  if (type === undefined) return `The type ${set.type} is not described`;
-  if (key.length === 0) return `The entity type ${set.type} has no key`;
+/** The type of the property at a path of a type; empty where there is none. */
+function typeOfPath(csdl: Csdl, type: string, path: string): string {
+  const propertiesOf = (name: string) => csdl.findType(name)?.properties ?? [];
+  const step = (owner: string, part: string) =>
+    propertiesOf(owner).find(({ name }) => name === part)?.type ?? '';
+  return csdl.toSimple(path.split('/').reduce(step, type)).name;
+}
+
+function findReason(csdl: Csdl, type: string, key: OdataDefinition['key']): string | null {
+  if (csdl.findType(type) === undefined) return `The type ${type} is not described`;
+  if (key.length === 0) return `The entity type ${type} has no key`;
   const isComparable = (edm: string) =>
-    integerKeys.test(edm) || otherKeys.test(edm) || csdl.isFlags(edm) === false;
+    integerKeys.test(edm) || otherKeys.test(edm) || csdl.toSimple(edm).isFlags === false;
   const unusable = key.find((part) => !isComparable(part.type));
   return unusable === undefined ? null : `The key ${unusable.path} is of a type that can't be queried`;
 }
 
-/** Every entity set, by the name of its record type: of several names that fold to one, the first has it. */
-function listEntitySets(csdl: Csdl, { entitySets }: Options): EntitySet[] {
-  const taken = new Map<string, string>();
+function listEntitySets(csdl: Csdl, { entitySets }: Options) {
+  const byCase = Map.groupBy(csdl.sets, ({ name }) => name.toLowerCase());
   return csdl.sets
     .toSorted((a, b) => (a.name < b.name ? -1 : 1))
     .map((set) => {
       const type = csdl.findType(set.type);
       const own = Object.hasOwn(entitySets, set.name) ? (entitySets[set.name] ?? {}) : {};
-      const inherited = type === undefined ? [] : withBaseTypes(csdl, type).flatMap(({ key }) => key);
-      const paths = own.keyField === undefined ? inherited : [own.keyField.replaceAll('.', '/')];
-      const key = paths.map((path) => ({ path, type: typeOfPath(csdl, type, path) }));
-      const wanted = toRecordTypeName(set.name);
-      const first = taken.get(wanted.toLowerCase());
-      let name = wanted;
-      for (let n = 2; taken.has(name.toLowerCase()); n += 1) name = `${wanted.slice(0, 59)}_${n}`;
-      taken.set(name.toLowerCase(), set.name);
-      const clash = `The entity set ${first} has the same name but for case and punctuation`;
-      const label = csdl.findLabel(set.name) ?? (type && csdl.findLabel(type.name)) ?? set.name;
-      const reason = first === undefined ? findReason(csdl, { set, type, key }) : clash;
-      return { set, name, label, type, key, own, reason };
+      const paths = own.keyField === undefined ? type?.key : [own.keyField.replaceAll('.', '/')];
+      const key = (paths ?? []).map((path) => ({ path, type: typeOfPath(csdl, set.type, path) }));
+      const name = toRecordTypeName(set.name, byCase.get(set.name.toLowerCase())?.length !== 1);
+      const label = csdl.findLabel(set.path) ?? (type && csdl.findLabel(type.name)) ?? set.name;
+      return { set, name, label, type, key, own, reason: findReason(csdl, set.type, key) };
     });
 }
 
@@ -93,115 +80,110 @@ export const listHeads = (csdl: Csdl, options: Options): RecordTypeHead[] =>
     syncable: reason === null ? null : false,
   }));
 
-const navigationsOf = (csdl: Csdl, type: CsdlType | undefined): CsdlNavigation[] =>
-  type === undefined ? [] : withBaseTypes(csdl, type).flatMap(({ navigations }) => navigations);
-
 /** The record types that foreign keys name, by the path of the key. */
-function findReferences(csdl: Csdl, { set, type }: EntitySet, all: readonly EntitySet[]) {
-  const targets = new Map<string, string>();
-  for (const { name, type: target, isCollection, constraints } of navigationsOf(csdl, type)) {
+function findReferences(csdl: Csdl, { set, type }: EntitySet, sets: Sets): Map<string, string> {
+  const targets = (type?.navigations ?? []).flatMap(({ name, type: target, isCollection, constraints }) => {
     const [pair, ...more] = constraints;
-    if (isCollection || pair === undefined || more.length > 0) continue;
-    const ofType = all.filter((one) => one.type !== undefined && one.type === csdl.findType(target));
+    const ofType = sets.get(csdl.findType(target)) ?? [];
     const bound = ofType.find((one) => one.set.name === set.bindings.get(name));
     const found = bound ?? (ofType.length === 1 ? ofType[0] : undefined);
-    const isKey = found?.key.length === 1 && found.key[0]?.path === pair[1];
-    if (isKey && found.reason === null) targets.set(pair[0], found.name);
-  }
-  return targets;
+    if (isCollection || pair === undefined || more.length > 0 || found?.reason !== null) return [];
+    return found.key.length === 1 && found.key[0]?.path === pair[1] ? [[pair[0], found.name] as const] : [];
+  });
+  return new Map(targets);
 }
 
 const isSame = (name: string, other: string): boolean => name.toLowerCase() === other.toLowerCase();
+const toPath = (name: string): string => name.replaceAll('.', '/');
 
 /** The collection with the lines of a record: by name; of several, that of the type's own name or a contained one. */
-function findLines(csdl: Csdl, { type, own }: EntitySet): CsdlNavigation | undefined {
-  const collections = navigationsOf(csdl, type).filter(
+function findLines(csdl: Csdl, { type, own }: EntitySet): CsdlProperty | undefined {
+  const collections = (type?.navigations ?? []).filter(
     ({ isCollection, type: line }) => isCollection && csdl.findType(line) !== undefined,
   );
   if (own?.linesField !== undefined) return collections.find(({ name }) => name === own.linesField);
   const stem = (type?.name.split('.').at(-1) ?? '').replace(/_?type$/i, '');
-  const named = collections.filter(({ name }) => /(?:lines?|items?)$/i.test(name));
+  const named = collections.filter(({ name }) => linesNames.some((pattern) => pattern.test(name)));
   const ofType = named.filter(({ name }) => isSame(name.replace(/^_|^to_/, '').slice(0, stem.length), stem));
   const contained = named.filter(({ isContained }) => isContained);
   return [ofType, contained, named].find(({ length }) => length === 1)?.[0];
 }
 
-type Lines = { readonly field: FieldMetadata; readonly of: OdataDefinition['lines'] };
-function describeLines(csdl: Csdl, entitySet: EntitySet): Lines | null {
-  const navigation = entitySet.reason === null ? findLines(csdl, entitySet) : undefined;
+function describeLines(csdl: Csdl, entitySet: EntitySet) {
+  const navigation = findLines(csdl, entitySet);
   const type = navigation && csdl.findType(navigation.type);
-  if (navigation === undefined || type === undefined) return null;
-  const label = csdl.findLabel(`${entitySet.type?.name}/${navigation.name}`) ?? navigation.name;
-  const fields = [...describeFields(csdl, type).values()];
-  const key = withBaseTypes(csdl, type).flatMap((one) => one.key);
+  if (type === undefined || navigation === undefined) return null;
+  const { name, path } = navigation;
+  const fields = describeFields(csdl, type);
   return {
-    field: { ...plainField(linesField, label, 'lines'), fields },
-    of: { navigation: navigation.name, key, isCounted: true },
+    field: { ...plainField(linesField, csdl.findLabel(path) ?? name, 'lines'), fields },
+    of: { navigation: name, key: type.key, isCounted: true },
   };
 }
 
-/** The path of the property with the time of the last modification. */
-function findModified({ own }: EntitySet, fields: Fields): string | null {
-  const times = [...fields].filter(([, { type, syncable }]) => type === 'time' && syncable);
-  if (own?.changedField !== undefined)
-    return times.find(([, { name }]) => name === own.changedField)?.[0] ?? null;
-  const named = modifiedNames.map((wanted) => times.find(([path]) => isSame(path, wanted)));
-  return named.find((found) => found !== undefined)?.[0] ?? null;
+/** Of these fields, the one with the time of the last modification, by its name. */
+export function findModified(
+  fields: readonly FieldMetadata[],
+  names = modifiedNames,
+): FieldMetadata | undefined {
+  const times = fields.filter((field) => field.type === 'time' && field.syncable);
+  return names.flatMap((wanted) => times.find(({ name }) => isSame(name, wanted)) ?? [])[0];
 }
 
-function describeHeader(csdl: Csdl, entitySet: EntitySet, all: readonly EntitySet[], { dialect }: Options) {
-  const { type, reason } = entitySet;
-  const references = findReferences(csdl, entitySet, all);
-  const described = type === undefined ? [] : [...describeFields(csdl, type)];
-  return new Map(
-    described.map(([path, field]) => {
-      const target = field.syncable ? references.get(path) : undefined;
-      const volatile = volatileNames[dialect]?.includes(field.name) === true;
-      const reference = target === undefined ? {} : { type: 'reference' as const, target };
-      return [
-        path,
-        { ...field, volatile, ...reference, ...(reason !== null && { syncable: false, reason }) },
-      ];
-    }),
-  );
+function describeHeader(csdl: Csdl, entitySet: EntitySet, sets: Sets, options: Options): FieldMetadata[] {
+  const { type, key } = entitySet;
+  const references = findReferences(csdl, entitySet, sets);
+  return (type === undefined ? [] : describeFields(csdl, type)).map((field) => {
+    const path = toPath(field.name);
+    const target = field.syncable ? references.get(path) : undefined;
+    const isLongKey = key.some((part) => part.path === path && part.type === 'Edm.Int64');
+    const own = isLongKey ? 'text' : field.type;
+    const volatile = volatileNames[options.dialect]?.includes(field.name) === true;
+    return { ...field, volatile, ...(target === undefined ? { type: own } : { type: 'reference', target }) };
+  });
 }
 
 /** With a name of its own where the warehouse has another meaning for that of the property. */
-function nameFields(fields: Fields, { key, reason }: EntitySet) {
-  const renamed: Record<string, string> = {};
+function nameFields(fields: readonly FieldMetadata[], key: OdataDefinition['key']) {
   const isKey = key.length === 1 && key[0]?.path === idField;
-  const named = [...fields].map(([path, field]) => {
-    if (path !== linesField && (path !== idField || isKey)) return field;
-    renamed[`${path}Property`] = path;
-    return { ...field, name: `${path}Property` };
-  });
-  const own = { ...plainField(idField, 'Record key', 'text'), syncable: reason === null, reason };
-  return { renamed, fields: isKey ? named : [own, ...named] };
+  const taken = isKey ? [linesField] : [linesField, idField];
+  const named = fields.map((field) =>
+    taken.includes(field.name) ? { ...field, name: `${field.name}Property` } : field,
+  );
+  const changed = fields.flatMap(({ name }) => (taken.includes(name) ? [[`${name}Property`, name]] : []));
+  const own = isKey ? [] : [plainField(idField, 'Record key', 'text')];
+  return { renamed: Object.fromEntries(changed), fields: [...own, ...named] };
 }
 
 const findNamed = (fields: readonly FieldMetadata[], names: readonly string[]): string | null =>
   names.find((name) => fields.some((field) => field.name === name && field.syncable)) ?? null;
 
+/** The record type, of which nothing can be read for this reason. */
+export const exclude = (described: Described, reason: string): Described => ({
+  ...described,
+  ...{ reason, openWhen: null, modifiedField: null },
+  fields: described.fields.map((field) => excludeField(field, reason)),
+});
+
 /** As the metadata describe it; ids other than integers are in the order of the service. */
-function toRecordType(
-  csdl: Csdl,
-  entitySet: EntitySet,
-  all: readonly EntitySet[],
-  options: Options,
-): Described {
-  const { set, name, label, key, reason } = entitySet;
-  const header = describeHeader(csdl, entitySet, all, options);
+function toRecordType(csdl: Csdl, entitySet: EntitySet, sets: Sets, options: Options): Described {
+  const { set, name, label, key, own, reason } = entitySet;
+  const header = describeHeader(csdl, entitySet, sets, options);
   const lines = describeLines(csdl, entitySet);
-  const modified = findModified(entitySet, header);
-  const { renamed, fields } = nameFields(header, entitySet);
+  const modified = findModified(
+    header,
+    own?.changedField === undefined ? modifiedNames : [own.changedField ?? ''],
+  );
+  const { renamed, fields } = nameFields(header, key);
   const isInteger = key.length === 1 && integerKeys.test(key[0]?.type ?? '');
-  return {
-    ...{ name, label, reason, table: set.name, source: '$metadata', family: 'list', custom: false },
+  const open = findNamed(fields, volatileNames[options.dialect]?.slice(0, 1) ?? []);
+  const described: Described = {
+    ...{ name, label, reason: null, table: set.name, source: '$metadata', family: 'list', custom: false },
     idType: isInteger ? 'integer' : 'text',
     ...(!isInteger && { keyOrder: 'server' as const }),
     fields: lines === null ? fields : [...fields, lines.field],
-    openWhen: null,
-    modifiedField: modified?.replaceAll('/', '.') ?? null,
+    openWhen: open === null ? null : { field: open, isNoneOf: ['0'], closedOn: null },
+    modifiedField: modified?.name ?? null,
     linesModifiedField: null,
     shownAs: {
       number: findNamed(fields, ['number', 'documentNumber', ...key.map(({ path }) => path)]),
@@ -209,23 +191,18 @@ function toRecordType(
       date: findNamed(fields, ['invoiceDate', 'orderDate', 'documentDate', 'postingDate']),
       amount: findNamed(fields, ['totalAmountIncludingTax', 'totalAmount', 'amount']),
     },
-    reading: {
-      curated: false,
-      changes: modified === null ? 'full' : 'modified',
-      deletions: 'compared',
-      notes: lines === null ? [] : lineNotes,
-    },
+    reading: { curated: false, changes: 'full', deletions: 'compared', notes: [] },
     definition: {
-      ...{ set: set.name, key, modified, paging: 'key', tracksChanges: false, renamed },
-      lines: lines?.of ?? null,
+      ...{ set: set.name, key, modified: modified === undefined ? null : toPath(modified.name), renamed },
+      ...{ paging: 'key', tracksChanges: false, lines: lines?.of ?? null },
     },
   };
+  return reason === null ? described : exclude(described, reason);
 }
 
 /** The record types of these names; absent are those that the metadata don't list. */
 export function describeRecordTypes(csdl: Csdl, options: Options, only: readonly string[]): Described[] {
   const all = listEntitySets(csdl, options);
-  return all
-    .filter(({ name }) => only.includes(name))
-    .map((entitySet) => toRecordType(csdl, entitySet, all, options));
+  const sets = Map.groupBy(all, ({ type }) => type);
+  return all.filter(({ name }) => only.includes(name)).map((one) => toRecordType(csdl, one, sets, options));
 }

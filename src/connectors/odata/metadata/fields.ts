@@ -17,76 +17,53 @@ const fieldTypes: ReadonlyMap<string, FieldType> = new Map(
 
 const maxComplexDepth = 5;
 const maxFields = 1_500;
-const maxBaseTypes = 20;
-
-/** The type and its base types, the outermost base first. */
-export function withBaseTypes(csdl: Csdl, type: CsdlType): CsdlType[] {
-  const chain: CsdlType[] = [];
-  for (
-    let next: CsdlType | undefined = type;
-    next !== undefined && !chain.includes(next) && chain.length < maxBaseTypes;
-    next = next.baseType === null ? undefined : csdl.findType(next.baseType)
-  )
-    chain.unshift(next);
-  return chain;
-}
 
 export const plainField = (name: string, label: string, type: FieldType): FieldMetadata => ({
-  name,
-  label,
-  type,
-  custom: false,
-  syncable: true,
-  volatile: false,
-  reason: null,
+  ...{ name, label, type, custom: false, syncable: true, volatile: false, reason: null },
 });
-const excludedField = (name: string, label: string, reason: string): FieldMetadata => ({
-  ...plainField(name, label, 'text'),
+export const excludeField = (field: FieldMetadata, reason: string): FieldMetadata => ({
+  ...field,
   syncable: false,
   reason,
 });
 
-/** The type of a field with values of this primitive or enumeration type, or why there is none. */
-export function toFieldType(csdl: Csdl, type: string): FieldType | { readonly reason: string } {
-  const isFlags = csdl.isFlags(type);
-  if (isFlags !== null) return isFlags ? 'text' : 'list';
-  const edm = csdl.toUnderlying(type);
-  const known = fieldTypes.get(edm);
-  if (known !== undefined) return known;
-  if (edm === 'Edm.Stream') return { reason: 'A stream is not part of a record' };
-  if (edm === 'Edm.Binary') return { reason: 'Binary values are not synced' };
-  if (/^Edm\.Geo/.test(edm)) return { reason: 'Geographic values are not synced' };
-  return { reason: `The type ${type} is not described` };
+/** The type of a field with values of this primitive or enumeration type; undefined where there is none. */
+function findFieldType(csdl: Csdl, type: string): FieldType | undefined {
+  const { name, isFlags } = csdl.toSimple(type);
+  return isFlags === undefined ? fieldTypes.get(name) : isFlags ? 'text' : 'list';
 }
 
-/** Fields by the path of their property, in the order of the metadata. */
-export function describeFields(csdl: Csdl, type: CsdlType): Map<string, FieldMetadata> {
+/** Why a property can't be synced; `inside`: the complex types that contain it. */
+function findReason(csdl: Csdl, property: CsdlProperty, inside: readonly CsdlType[]): string | undefined {
+  if (property.name === '__proto__') return 'This name is reserved in JavaScript';
+  if (property.isCollection) return 'A collection of values is not synced';
+  const complex = csdl.findType(property.type);
+  if (complex !== undefined && inside.includes(complex))
+    return `The complex type ${complex.name} contains itself`;
+  if (complex !== undefined && inside.length === maxComplexDepth)
+    return `The complex type has more than ${maxComplexDepth} levels`;
+  if (complex !== undefined || findFieldType(csdl, property.type) !== undefined) return undefined;
+  const { name } = csdl.toSimple(property.type);
+  if (name === 'Edm.Stream') return 'A stream is not part of a record';
+  if (name === 'Edm.Binary') return 'Binary values are not synced';
+  if (name.startsWith('Edm.Geo')) return 'Geographic values are not synced';
+  return `The type ${property.type} is not described`;
+}
+
+/** The fields in the order of the metadata. */
+export function describeFields(csdl: Csdl, type: CsdlType): FieldMetadata[] {
   const fields = new Map<string, FieldMetadata>();
-  const add = (path: string, label: string, property: CsdlProperty, inside: readonly string[]): void => {
-    const name = path.replaceAll('/', '.');
-    const exclude = (reason: string) => fields.set(path, excludedField(name, label, reason));
-    if (property.name === '__proto__') return void exclude('This name is reserved in JavaScript');
-    if (property.isCollection) return void exclude('A collection of values is not synced');
+  const add = (name: string, property: CsdlProperty, inside: readonly CsdlType[]): void => {
+    const isFull = fields.size >= maxFields;
+    if (isFull && inside.length > 0) return;
+    const reason = isFull ? `There are more than ${maxFields} fields` : findReason(csdl, property, inside);
+    const field = plainField(name, csdl.findLabel(property.path) ?? name, 'text');
     const complex = csdl.findType(property.type);
-    if (complex === undefined) {
-      const fieldType = toFieldType(csdl, property.type);
-      if (typeof fieldType === 'string') fields.set(path, plainField(name, label, fieldType));
-      else exclude(fieldType.reason);
-    } else if (inside.includes(complex.name)) exclude(`The complex type ${complex.name} contains itself`);
-    else if (inside.length === maxComplexDepth)
-      exclude(`The complex type has more than ${maxComplexDepth} levels`);
-    else addAll(complex, `${path}/`, [...inside, complex.name]);
+    if (reason !== undefined) fields.set(name, excludeField(field, reason));
+    else if (complex === undefined)
+      fields.set(name, { ...field, type: findFieldType(csdl, property.type) ?? 'text' });
+    else for (const part of complex.properties) add(`${name}.${part.name}`, part, [...inside, complex]);
   };
-  const addAll = (owner: CsdlType, prefix: string, inside: readonly string[]): void => {
-    for (const each of withBaseTypes(csdl, owner))
-      for (const property of each.properties) {
-        const path = prefix + property.name;
-        const label = csdl.findLabel(`${each.name}/${property.name}`) ?? path.replaceAll('/', '.');
-        if (fields.size < maxFields) add(path, label, property, inside);
-        else if (prefix === '')
-          fields.set(path, excludedField(path, label, `There are more than ${maxFields} fields`));
-      }
-  };
-  addAll(type, '', []);
-  return fields;
+  for (const property of type.properties) add(property.name, property, []);
+  return [...fields.values()];
 }

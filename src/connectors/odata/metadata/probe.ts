@@ -1,79 +1,104 @@
 // Finds out by real requests what a service supports of the queries for an entity set: filter and order by its
 // key, its lines within records, and the filter by modification time, or without one the tracking of changes.
-import { type Connector, ErpError } from '../../connector.ts';
+import { type Connector, ErpError, type PageRequest, type RecordPage } from '../../connector.ts';
+import type { Reading } from '../../discovery.ts';
 import { linesField } from './definition.ts';
-import type { Described } from './describe.ts';
+import { type Described, exclude, findModified } from './describe.ts';
+import { excludeField } from './fields.ts';
 
-type Variant = {
-  readonly paging: 'key' | 'nextLink';
-  readonly countsLines: boolean;
-  readonly refusedLines: string | null;
-};
+type Variant = Pick<Described['definition'], 'paging'> & { readonly lines: 'counted' | 'uncounted' | 'none' };
 type Reads = Pick<Connector, 'readPage'>;
+type Request = Pick<PageRequest, 'signal'> & Partial<PageRequest>;
 
+const variants: readonly Variant[] = (['key', 'nextLink'] as const).flatMap((paging) =>
+  (['counted', 'uncounted', 'none'] as const).map((lines) => ({ paging, lines })),
+);
 /** Behind every modification: the filter is checked, and no record read. */
 const farFuture = new Date('2200-01-01T00:00:00Z');
 
-function toVariant(described: Described, { paging, countsLines, refusedLines }: Variant): Described {
-  const { lines: of } = described.definition;
-  const lines = refusedLines === null && of !== null ? { ...of, isCounted: countsLines } : null;
-  const reason = `The ERP refuses to read lines with records: ${refusedLines}`;
+/** `refusal`: why there are no lines. */
+function toVariant(described: Described, { paging, lines }: Variant, refusal: string): Described {
+  const reason = `The ERP refuses to read lines with records: ${refusal}`;
+  const { lines: all, ...definition } = described.definition;
+  const left = lines === 'none' || all === null ? null : { ...all, isCounted: lines === 'counted' };
   return {
     ...described,
     ...(paging === 'nextLink' && { keyOrder: 'server' as const }),
     fields: described.fields.map((field) =>
-      field.name === linesField && refusedLines !== null ? { ...field, syncable: false, reason } : field,
+      field.name === linesField && left === null ? excludeField(field, reason) : field,
     ),
-    definition: { ...described.definition, paging, lines },
+    definition: { ...definition, paging, lines: left },
   };
 }
 
-/** The message of the service's refusal; null where it supports the queries. Rejects as `readPage`. */
-async function findRefusal(reads: Reads, recordType: Described, since: Date | null, signal: AbortSignal) {
+/** Business Central refuses some entities with status 500. Any other status from 502 on says that it is down. */
+function isRefusal({ kind, code, message, retryAfterMs }: ErpError): boolean {
+  const isFault =
+    code === 'SERVER_ERROR' &&
+    retryAfterMs === null &&
+    !/^The ERP responded with status (?!500$)/.test(message);
+  return kind === 'query' || ['PAGE_REPEATS', 'ANSWER_TOO_LARGE'].includes(code) || isFault;
+}
+
+/** A page with all fields, or the message of the service's refusal. Rejects as `readPage` for anything else. */
+async function attempt(reads: Reads, recordType: Described, request: Request): Promise<RecordPage | string> {
   const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
-  const { paging, tracksChanges } = recordType.definition;
-  const request = { recordType, fields, limit: 1, changedSince: since, signal };
+  const first = { recordType, fields, limit: 1, changedSince: null, afterId: null };
   try {
-    const first = await reads.readPage({ ...request, afterId: null, tracksChanges });
-    if (first.lastId !== null && paging === 'key' && !tracksChanges)
-      await reads.readPage({ ...request, afterId: first.lastId });
-    return null;
+    return await reads.readPage({ ...first, ...request });
   } catch (error) {
-    const isRefusal = error instanceof ErpError && (error.kind === 'query' || error.code === 'PAGE_REPEATS');
-    if (!isRefusal) throw error;
-    return error.message;
+    if (error instanceof ErpError && isRefusal(error)) return error.message;
+    throw error;
   }
 }
 
-const exclude = (described: Described, reason: string): Described => ({
-  ...described,
-  reason,
-  fields: described.fields.map((field) => ({ ...field, syncable: false, reason })),
-});
-
 async function findVariant(reads: Reads, described: Described, signal: AbortSignal): Promise<Described> {
   let refusal = '';
-  for (const paging of ['key', 'nextLink'] as const) {
-    for (const countsLines of described.definition.lines === null ? [false] : [true, false]) {
-      const whole = toVariant(described, { paging, countsLines, refusedLines: null });
-      const refused = await findRefusal(reads, whole, null, signal);
-      if (refused === null) return whole;
-      refusal = refused;
-    }
-    if (described.definition.lines === null) continue;
-    const bare = toVariant(described, { paging, countsLines: false, refusedLines: refusal });
-    if ((await findRefusal(reads, bare, null, signal)) === null) return bare;
+  for (const variant of variants) {
+    if (described.definition.lines === null && variant.lines !== 'none') continue;
+    const tried = toVariant(described, variant, refusal);
+    let page = await attempt(reads, tried, { signal });
+    if (typeof page !== 'string' && page.lastId !== null && variant.paging === 'key')
+      page = await attempt(reads, tried, { signal, afterId: page.lastId });
+    if (typeof page !== 'string') return tried;
+    refusal = page;
   }
   return exclude(described, `The ERP refuses to read these records: ${refusal}`);
 }
 
-const withChanges = (described: Described, changes: 'tracked' | 'full'): Described => ({
-  ...described,
-  ...(described.reading && { reading: { ...described.reading, changes } }),
-  ...(changes === 'tracked' && { keyOrder: 'server' as const }),
-  modifiedField: null,
-  definition: { ...described.definition, modified: null, tracksChanges: changes === 'tracked' },
-});
+/** Whether a line changed later than its record, by its own time. */
+async function hasLaterLines(reads: Reads, described: Described, signal: AbortSignal): Promise<boolean> {
+  const lines = described.fields.find(({ name, syncable }) => name === linesField && syncable);
+  const { name = '' } = findModified(lines?.fields ?? []) ?? {};
+  const page =
+    name === '' ? '' : await attempt(reads, described, { signal, fields: [linesField], limit: 100 });
+  if (typeof page === 'string') return false;
+  return page.records.some(({ modifiedAt, lines: all }) =>
+    all?.some((line) => Date.parse(line[name] ?? '') - Date.parse(modifiedAt ?? '') > 1_000),
+  );
+}
+
+const lineNotes: Readonly<Partial<Record<Reading['changes'], string>>> = {
+  modified: 'A change of a line that does not move the time of its record is found by the next full read.',
+  tracked: 'A change of a line that the ERP does not report for its record is found by the next full read.',
+};
+const uncounted =
+  'That a response lacks no line of a record is not proved: the service is not asked for their number.';
+const unmoved = 'The time of a record does not move when one of its lines changes, so it is not used.';
+
+function withChanges(described: Described, changes: Reading['changes'], note: string[] = []): Described {
+  const { definition, reading, modifiedField } = described;
+  const { lines, modified } = definition;
+  const [isModified, tracksChanges] = [changes === 'modified', changes === 'tracked'];
+  const ofLines = lines === null ? [] : [lineNotes[changes] ?? [], lines.isCounted ? [] : uncounted];
+  return {
+    ...described,
+    ...(tracksChanges && { keyOrder: 'server' as const }),
+    modifiedField: isModified ? modifiedField : null,
+    reading: { ...reading, changes, notes: [...ofLines.flat(), ...note] },
+    definition: { ...definition, modified: isModified ? modified : null, tracksChanges },
+  };
+}
 
 /**
  * The record type as the service supports it, with the reason where its records can't be read. Rejects as
@@ -87,11 +112,13 @@ export async function probeRecordType(
   try {
     const found = described.reason === null ? await findVariant(reads, described, signal) : described;
     if (found.reason !== null) return found;
-    if (found.modifiedField !== null && (await findRefusal(reads, found, farFuture, signal)) === null)
-      return found;
-    const tracked = withChanges(found, 'tracked');
-    const refused = await findRefusal(reads, tracked, null, signal);
-    return refused === null ? tracked : withChanges(found, 'full');
+    const isRefused = async (recordType: Described, more: Partial<PageRequest>) =>
+      typeof (await attempt(reads, recordType, { ...more, signal })) === 'string';
+    const isModified = found.modifiedField !== null && !(await isRefused(found, { changedSince: farFuture }));
+    const note = isModified && (await hasLaterLines(reads, found, signal)) ? [unmoved] : [];
+    if (isModified && note.length === 0) return withChanges(found, 'modified');
+    const tracked = withChanges(found, 'tracked', note);
+    return (await isRefused(tracked, { tracksChanges: true })) ? withChanges(found, 'full', note) : tracked;
   } catch (error) {
     if (!(error instanceof ErpError) || error.kind !== 'forbidden') throw error;
     return exclude(described, error.message);
