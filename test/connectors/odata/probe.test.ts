@@ -111,7 +111,7 @@ describe('the time of a record', () => {
     );
     expect(described).toMatchObject({
       modifiedField: null,
-      definition: { modified: null, tracksChanges: tracks },
+      definition: { tracksChanges: tracks },
       reading: { changes },
       openWhen: { field: 'remainingAmount', isNoneOf: ['0'], closedOn: null },
     });

@@ -21,8 +21,6 @@ export type CsdlType = {
 };
 /** `bindings`: names of entity sets by navigation property. */
 type CsdlSet = Pick<CsdlProperty, 'name' | 'path' | 'type'> & { readonly bindings: Map<string, string> };
-/** A primitive type or an enumeration; `isFlags` only of the latter: whether a value has several members. */
-type SimpleType = { readonly name: string; readonly isFlags?: boolean };
 
 const maxDepth = 64;
 const maxBaseTypes = 20;
@@ -33,7 +31,8 @@ type Attributes = Readonly<Record<string, string>>;
 const createDraft = () => ({
   aliases: new Map<string, string>(),
   types: new Map<string, CsdlType>(),
-  simple: new Map<string, SimpleType>(),
+  /** Primitive types and enumerations; `isFlags` only of the latter: whether a value has several members. */
+  simple: new Map<string, { readonly name: string; readonly isFlags?: boolean }>(),
   sets: new Map<string, CsdlSet>(),
   labels: new Map<string, string>(),
   type: undefined as CsdlType | undefined,
@@ -48,10 +47,7 @@ function resolve({ aliases }: Draft, name: string): string {
   return (aliases.get(name.slice(0, dot)) ?? name.slice(0, dot)) + name.slice(dot);
 }
 
-/**
- * Adds what an element says. `parent`: the path of the element around it. Returns the path by which annotations
- * name the element, if they can.
- */
+/** Adds what an element says. Returns the path by which annotations name it; `parent`: that of the one around it. */
 type Opener = (draft: Draft, attributes: Attributes, parent: string) => string | undefined;
 
 const openNamespace: Opener = ({ aliases }, { Namespace: namespace = '', Alias: alias = namespace }) => {
@@ -65,19 +61,12 @@ const openType: Opener = (draft, { Name: own, BaseType: baseType = '' }, namespa
   return name;
 };
 const openProperty =
-  (kind: 'properties' | 'navigations'): Opener =>
+  (list: 'properties' | 'navigations'): Opener =>
   (draft, { Name: name = '', Type: type = 'Edm.String', ContainsTarget: contains }, owner) => {
     const path = `${owner}/${name}`;
     const [, element] = /^Collection\((.*)\)$/.exec(type) ?? [];
-    const [isCollection, isContained] = [element !== undefined, contains === 'true'];
-    draft.type?.[kind].push({
-      name,
-      path,
-      type: element ?? type,
-      isCollection,
-      isContained,
-      constraints: [],
-    });
+    const kind = { isCollection: element !== undefined, isContained: contains === 'true' };
+    draft.type?.[list].push({ name, path, type: element ?? type, ...kind, constraints: [] });
     return path;
   };
 const openSet: Opener = (draft, { Name: name = '', EntityType: type }, container) => {
@@ -92,13 +81,10 @@ const openers: Readonly<Record<string, Opener>> = {
   Schema: openNamespace,
   EntityType: openType,
   ComplexType: openType,
-  EnumType({ simple }, { Name: own, IsFlags: isFlags }, namespace) {
-    const name = `${namespace}.${own}`;
-    simple.set(name, { name, isFlags: isFlags === 'true' });
-    return name;
-  },
-  TypeDefinition: ({ simple }, { Name: name, UnderlyingType: underlying = '' }, namespace) =>
-    void simple.set(`${namespace}.${name}`, { name: underlying }),
+  EnumType: ({ simple }, { Name: name, IsFlags: flags }, parent) =>
+    void simple.set(`${parent}.${name}`, { name: `${parent}.${name}`, isFlags: flags === 'true' }),
+  TypeDefinition: ({ simple }, { Name: name, UnderlyingType: underlying = '' }, parent) =>
+    void simple.set(`${parent}.${name}`, { name: underlying }),
   PropertyRef: ({ type }, { Name: name = '' }) => void type?.key.push(name),
   Property: openProperty('properties'),
   NavigationProperty: openProperty('navigations'),
@@ -114,22 +100,21 @@ const openers: Readonly<Record<string, Opener>> = {
 
 /** `term`: of an annotation or its text, else empty. */
 type Frame = { readonly name: string; readonly path: string; readonly term: string };
+const outside: Frame = { name: '', path: '', term: '' };
 
 /** A label counts more than a description. */
 function addLabel({ labels }: Draft, { path, term }: Frame, text: string): void {
-  if (term === labelTerm || (term === descriptionTerm && !labels.has(path)))
-    labels.set(path, text.slice(0, 200));
+  if (term === labelTerm || (term === descriptionTerm && !labels.has(path))) labels.set(path, text);
 }
 
-function openElement(draft: Draft, parent: Frame | undefined, { name: tag, attributes }: sax.Tag): Frame {
+function openElement(draft: Draft, parent: Frame, { name: tag, attributes }: sax.Tag): Frame {
   const name = tag.slice(tag.indexOf(':') + 1);
-  if (parent === undefined) assertVersion(name, attributes);
-  const around = parent?.path ?? '';
-  const own = Object.hasOwn(openers, name) ? openers[name]?.(draft, attributes, around) : undefined;
+  if (parent === outside) assertVersion(name, attributes);
+  const own = Object.hasOwn(openers, name) ? openers[name]?.(draft, attributes, parent.path) : undefined;
   // What is said of an annotation, or for some purpose only, is no label of the element.
-  const isOther = attributes['Qualifier'] !== undefined || (parent?.term !== '' && name !== 'String');
-  const path = isOther ? '' : (own ?? around);
-  const term = name === 'String' ? parent?.term : attributes['Term'];
+  const isOther = attributes['Qualifier'] !== undefined || (parent.term !== '' && name !== 'String');
+  const path = isOther ? '' : (own ?? parent.path);
+  const term = name === 'String' ? parent.term : attributes['Term'];
   const frame = { name, path, term: resolve(draft, term ?? '') };
   const { 'sap:label': label, String: text } = attributes;
   if (text !== undefined) addLabel(draft, frame, text);
@@ -144,8 +129,7 @@ function assertVersion(root: string, { Version: version = 'without a version' }:
   throw unreadable(`The service speaks OData ${version === '1.0' ? 'v2 or v3' : version}, not v4`);
 }
 
-const unreadable = (message: string, cause?: unknown) =>
-  erpError('answer', 'METADATA_UNREADABLE', message, cause);
+const unreadable = (text: string, cause?: Error) => erpError('answer', 'METADATA_UNREADABLE', text, cause);
 
 /**
  * Parses a metadata document. Rejects with `ErpError` METADATA_UNREADABLE for what isn't one, or has a
@@ -163,13 +147,10 @@ export async function parseCsdl(parts: readonly string[], signal: AbortSignal): 
   };
   parser.onopentag = (tag) => {
     if (frames.length === maxDepth) throw unreadable(`The metadata has more than ${maxDepth} levels`);
-    frames.push(openElement(draft, frames.at(-1), tag as sax.Tag));
+    frames.push(openElement(draft, frames.at(-1) ?? outside, tag as sax.Tag));
   };
   parser.onclosetag = () => frames.pop();
-  parser.ontext = (text) => {
-    const frame = frames.at(-1);
-    if (frame?.name === 'String') addLabel(draft, frame, text);
-  };
+  parser.ontext = (text) => addLabel(draft, frames.at(-1) ?? outside, text);
   for (const part of parts) {
     parser.write(part);
     await yieldToEventLoop();
@@ -199,6 +180,6 @@ function toCsdl(draft: Draft) {
     /** The enumeration of this name, or the primitive type that a type definition names; else the name itself. */
     toSimple: (name: string) => draft.simple.get(resolve(draft, name)) ?? { name: resolve(draft, name) },
     /** The text of SAP's label, else of a description, for a type, a property or a set. */
-    findLabel: (path: string) => draft.labels.get(path),
+    findLabel: (path: string) => draft.labels.get(path)?.slice(0, 200),
   };
 }

@@ -4,20 +4,14 @@ import type { RecordTypeMetadata } from '../../connector.ts';
 import { erpError } from '../requests/errors.ts';
 
 const StoredDefinition = z.object({
-  /** The name of the entity set. */
   set: z.string().min(1).max(200),
   /** The key's properties in its order, as paths with `/`, and their types. */
   key: z.array(z.object({ path: z.string().min(1), type: z.string().min(1) })).readonly(),
-  /** The property with the time of the last modification, as a path. */
-  modified: z.string().nullable(),
   /** `nextLink`: the service refuses to filter and order by the key. */
   paging: z.enum(['key', 'nextLink']),
   /** The service keeps track of changes, and a read of all records ends with a link to them. */
   tracksChanges: z.boolean(),
-  /**
-   * The navigation property to the lines, the paths of a line's key (none where it has none), and whether the
-   * service counts the lines of each record in the same response.
-   */
+  /** The paths of a line's key, none where it has none, and whether responses count the lines of each record. */
   lines: z
     .object({ navigation: z.string(), key: z.array(z.string()).readonly(), isCounted: z.boolean() })
     .nullable(),

@@ -6,7 +6,7 @@ import type { RecordTypeHead } from '../../discovery.ts';
 import type { OdataDialect, OdataSettings } from '../connection.ts';
 import type { Csdl, CsdlProperty, CsdlType } from './csdl.ts';
 import { idField, linesField, type OdataDefinition } from './definition.ts';
-import { describeFields, excludeField, plainField } from './fields.ts';
+import { describeFields, plainField } from './fields.ts';
 
 type Options = Pick<OdataSettings, 'dialect' | 'entitySets'>;
 /** An entity set with the name of its record type; `own`: what the settings say of it. */
@@ -19,17 +19,14 @@ const modifiedNames = [
   ...['lastmodifieddatetime', 'systemmodifiedat', 'modifieddatetime', 'lastchangedatetime', 'lastmodifiedon'],
   ...['lastmodified', 'modifiedat', 'changedat'],
 ];
-/**
- * Calculated from other records: they change without the modification time moving. Records whose first one of
- * these is 0 are closed.
- */
+/** Calculated from other records, without a new time of this one, which is closed once the first of them is 0. */
 const volatileNames: Partial<Record<OdataDialect, readonly string[]>> = {
   businessCentral: ['remainingAmount', 'status', 'balance', 'balanceDue', 'overdueAmount', 'inventory'],
   acumatica: ['DocBal', 'CuryDocBal', 'Status'],
 };
-/** Int64 is none of them: it has up to 19 digits, integer ids up to 18. */
+const keyTypes = /^Edm\.(?:S?Byte|Int\d\d|String|Guid|Decimal|Date|DateTimeOffset|TimeOfDay|Boolean)$/;
+/** Integer ids have up to 18 digits, Int64 up to 19. */
 const integerKeys = /^Edm\.(?:S?Byte|Int(?:16|32))$/;
-const otherKeys = /^Edm\.(?:Int64|String|Guid|Decimal|Date|DateTimeOffset|TimeOfDay|Boolean)$/;
 /** A word begins with a capital, or behind what is no letter: `Deadlines` aren't lines. */
 const linesNames = [/(?:Line|Item)s?(?:Collection)?$/, /(?:^|[^a-z])(?:line|item)s?(?:collection)?$/i];
 const plainName = /^[A-Za-z]\w{0,62}$/;
@@ -52,9 +49,9 @@ function typeOfPath(csdl: Csdl, type: string, path: string): string {
 function findReason(csdl: Csdl, type: string, key: OdataDefinition['key']): string | null {
   if (csdl.findType(type) === undefined) return `The type ${type} is not described`;
   if (key.length === 0) return `The entity type ${type} has no key`;
-  const isComparable = (edm: string) =>
-    integerKeys.test(edm) || otherKeys.test(edm) || csdl.toSimple(edm).isFlags === false;
-  const unusable = key.find((part) => !isComparable(part.type));
+  const unusable = key.find(
+    (part) => !keyTypes.test(part.type) && csdl.toSimple(part.type).isFlags !== false,
+  );
   return unusable === undefined ? null : `The key ${unusable.path} is of a type that can't be queried`;
 }
 
@@ -97,10 +94,8 @@ const isSame = (name: string, other: string): boolean => name.toLowerCase() === 
 const toPath = (name: string): string => name.replaceAll('.', '/');
 
 /** The collection with the lines of a record: by name; of several, that of the type's own name or a contained one. */
-function findLines(csdl: Csdl, { type, own }: EntitySet): CsdlProperty | undefined {
-  const collections = (type?.navigations ?? []).filter(
-    ({ isCollection, type: line }) => isCollection && csdl.findType(line) !== undefined,
-  );
+function findLines({ type, own }: EntitySet): CsdlProperty | undefined {
+  const collections = (type?.navigations ?? []).filter(({ isCollection }) => isCollection);
   if (own?.linesField !== undefined) return collections.find(({ name }) => name === own.linesField);
   const stem = (type?.name.split('.').at(-1) ?? '').replace(/_?type$/i, '');
   const named = collections.filter(({ name }) => linesNames.some((pattern) => pattern.test(name)));
@@ -110,23 +105,18 @@ function findLines(csdl: Csdl, { type, own }: EntitySet): CsdlProperty | undefin
 }
 
 function describeLines(csdl: Csdl, entitySet: EntitySet) {
-  const navigation = findLines(csdl, entitySet);
+  const navigation = findLines(entitySet);
   const type = navigation && csdl.findType(navigation.type);
   if (type === undefined || navigation === undefined) return null;
-  const { name, path } = navigation;
-  const fields = describeFields(csdl, type);
-  return {
-    field: { ...plainField(linesField, csdl.findLabel(path) ?? name, 'lines'), fields },
-    of: { navigation: name, key: type.key, isCounted: true },
-  };
+  const label = csdl.findLabel(navigation.path) ?? navigation.name;
+  const field = { ...plainField(linesField, label, 'lines'), fields: describeFields(csdl, type) };
+  return { field, of: { navigation: navigation.name, key: type.key, isCounted: true } };
 }
 
 /** Of these fields, the one with the time of the last modification, by its name. */
-export function findModified(
-  fields: readonly FieldMetadata[],
-  names = modifiedNames,
-): FieldMetadata | undefined {
+export function findModified(fields: readonly FieldMetadata[], chosen?: string | null) {
   const times = fields.filter((field) => field.type === 'time' && field.syncable);
+  const names = chosen === undefined ? modifiedNames : [chosen ?? ''];
   return names.flatMap((wanted) => times.find(({ name }) => isSame(name, wanted)) ?? [])[0];
 }
 
@@ -147,10 +137,9 @@ function describeHeader(csdl: Csdl, entitySet: EntitySet, sets: Sets, options: O
 function nameFields(fields: readonly FieldMetadata[], key: OdataDefinition['key']) {
   const isKey = key.length === 1 && key[0]?.path === idField;
   const taken = isKey ? [linesField] : [linesField, idField];
-  const named = fields.map((field) =>
-    taken.includes(field.name) ? { ...field, name: `${field.name}Property` } : field,
-  );
-  const changed = fields.flatMap(({ name }) => (taken.includes(name) ? [[`${name}Property`, name]] : []));
+  const toName = (name: string) => (taken.includes(name) ? `${name}Property` : name);
+  const named = fields.map((field) => ({ ...field, name: toName(field.name) }));
+  const changed = fields.flatMap(({ name }) => (taken.includes(name) ? [[toName(name), name]] : []));
   const own = isKey ? [] : [plainField(idField, 'Record key', 'text')];
   return { renamed: Object.fromEntries(changed), fields: [...own, ...named] };
 }
@@ -162,7 +151,7 @@ const findNamed = (fields: readonly FieldMetadata[], names: readonly string[]): 
 export const exclude = (described: Described, reason: string): Described => ({
   ...described,
   ...{ reason, openWhen: null, modifiedField: null },
-  fields: described.fields.map((field) => excludeField(field, reason)),
+  fields: described.fields.map((field) => ({ ...field, syncable: false, reason })),
 });
 
 /** As the metadata describe it; ids other than integers are in the order of the service. */
@@ -170,10 +159,7 @@ function toRecordType(csdl: Csdl, entitySet: EntitySet, sets: Sets, options: Opt
   const { set, name, label, key, own, reason } = entitySet;
   const header = describeHeader(csdl, entitySet, sets, options);
   const lines = describeLines(csdl, entitySet);
-  const modified = findModified(
-    header,
-    own?.changedField === undefined ? modifiedNames : [own.changedField ?? ''],
-  );
+  const modified = findModified(header, own?.changedField);
   const { renamed, fields } = nameFields(header, key);
   const isInteger = key.length === 1 && integerKeys.test(key[0]?.type ?? '');
   const open = findNamed(fields, volatileNames[options.dialect]?.slice(0, 1) ?? []);
@@ -193,8 +179,7 @@ function toRecordType(csdl: Csdl, entitySet: EntitySet, sets: Sets, options: Opt
     },
     reading: { curated: false, changes: 'full', deletions: 'compared', notes: [] },
     definition: {
-      ...{ set: set.name, key, modified: modified === undefined ? null : toPath(modified.name), renamed },
-      ...{ paging: 'key', tracksChanges: false, lines: lines?.of ?? null },
+      ...{ set: set.name, key, renamed, paging: 'key', tracksChanges: false, lines: lines?.of ?? null },
     },
   };
   return reason === null ? described : exclude(described, reason);

@@ -3,34 +3,26 @@
 import type { FieldMetadata, FieldType } from '../../connector.ts';
 import type { Csdl, CsdlProperty, CsdlType } from './csdl.ts';
 
-const edmTypes: readonly (readonly [type: FieldType, names: string])[] = [
-  ['text', 'String Guid TimeOfDay Duration'],
-  ['boolean', 'Boolean'],
-  ['integer', 'Byte SByte Int16 Int32 Int64'],
-  ['number', 'Decimal Double Single'],
-  ['date', 'Date'],
-  ['time', 'DateTimeOffset'],
+const fieldTypes: readonly (readonly [FieldType, edm: RegExp])[] = [
+  ['text', /^Edm\.(?:String|Guid|TimeOfDay|Duration)$/],
+  ['boolean', /^Edm\.Boolean$/],
+  ['integer', /^Edm\.(?:S?Byte|Int(?:16|32|64))$/],
+  ['number', /^Edm\.(?:Decimal|Double|Single)$/],
+  ['date', /^Edm\.Date$/],
+  ['time', /^Edm\.DateTimeOffset$/],
 ];
-const fieldTypes: ReadonlyMap<string, FieldType> = new Map(
-  edmTypes.flatMap(([type, names]) => names.split(' ').map((name) => [`Edm.${name}`, type])),
-);
-
 const maxComplexDepth = 5;
 const maxFields = 1_500;
 
 export const plainField = (name: string, label: string, type: FieldType): FieldMetadata => ({
   ...{ name, label, type, custom: false, syncable: true, volatile: false, reason: null },
 });
-export const excludeField = (field: FieldMetadata, reason: string): FieldMetadata => ({
-  ...field,
-  syncable: false,
-  reason,
-});
 
 /** The type of a field with values of this primitive or enumeration type; undefined where there is none. */
 function findFieldType(csdl: Csdl, type: string): FieldType | undefined {
   const { name, isFlags } = csdl.toSimple(type);
-  return isFlags === undefined ? fieldTypes.get(name) : isFlags ? 'text' : 'list';
+  if (isFlags !== undefined) return isFlags ? 'text' : 'list';
+  return fieldTypes.find(([, edm]) => edm.test(name))?.[0];
 }
 
 /** Why a property can't be synced; `inside`: the complex types that contain it. */
@@ -59,7 +51,7 @@ export function describeFields(csdl: Csdl, type: CsdlType): FieldMetadata[] {
     const reason = isFull ? `There are more than ${maxFields} fields` : findReason(csdl, property, inside);
     const field = plainField(name, csdl.findLabel(property.path) ?? name, 'text');
     const complex = csdl.findType(property.type);
-    if (reason !== undefined) fields.set(name, excludeField(field, reason));
+    if (reason !== undefined) fields.set(name, { ...field, syncable: false, reason });
     else if (complex === undefined)
       fields.set(name, { ...field, type: findFieldType(csdl, property.type) ?? 'text' });
     else for (const part of complex.properties) add(`${name}.${part.name}`, part, [...inside, complex]);

@@ -1,14 +1,12 @@
 // Finds out by real requests what a service supports of the queries for an entity set: filter and order by its
 // key, its lines within records, and the filter by modification time, or without one the tracking of changes.
-import { type Connector, ErpError, type PageRequest, type RecordPage } from '../../connector.ts';
+import { type Connector, ErpError, type PageRequest } from '../../connector.ts';
 import type { Reading } from '../../discovery.ts';
 import { linesField } from './definition.ts';
 import { type Described, exclude, findModified } from './describe.ts';
-import { excludeField } from './fields.ts';
 
 type Variant = Pick<Described['definition'], 'paging'> & { readonly lines: 'counted' | 'uncounted' | 'none' };
 type Reads = Pick<Connector, 'readPage'>;
-type Request = Pick<PageRequest, 'signal'> & Partial<PageRequest>;
 
 const variants: readonly Variant[] = (['key', 'nextLink'] as const).flatMap((paging) =>
   (['counted', 'uncounted', 'none'] as const).map((lines) => ({ paging, lines })),
@@ -25,7 +23,7 @@ function toVariant(described: Described, { paging, lines }: Variant, refusal: st
     ...described,
     ...(paging === 'nextLink' && { keyOrder: 'server' as const }),
     fields: described.fields.map((field) =>
-      field.name === linesField && left === null ? excludeField(field, reason) : field,
+      field.name === linesField && left === null ? { ...field, syncable: false, reason } : field,
     ),
     definition: { ...definition, paging, lines: left },
   };
@@ -33,33 +31,31 @@ function toVariant(described: Described, { paging, lines }: Variant, refusal: st
 
 /** Business Central refuses some entities with status 500. Any other status from 502 on says that it is down. */
 function isRefusal({ kind, code, message, retryAfterMs }: ErpError): boolean {
-  const isFault =
-    code === 'SERVER_ERROR' &&
-    retryAfterMs === null &&
-    !/^The ERP responded with status (?!500$)/.test(message);
-  return kind === 'query' || ['PAGE_REPEATS', 'ANSWER_TOO_LARGE'].includes(code) || isFault;
+  const isDown = retryAfterMs !== null || /^The ERP responded with status (?!500$)/.test(message);
+  const isFault = code === 'SERVER_ERROR' && !isDown;
+  return isFault || kind === 'query' || ['PAGE_REPEATS', 'ANSWER_TOO_LARGE'].includes(code);
 }
 
-/** A page with all fields, or the message of the service's refusal. Rejects as `readPage` for anything else. */
-async function attempt(reads: Reads, recordType: Described, request: Request): Promise<RecordPage | string> {
-  const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
-  const first = { recordType, fields, limit: 1, changedSince: null, afterId: null };
-  try {
-    return await reads.readPage({ ...first, ...request });
-  } catch (error) {
-    if (error instanceof ErpError && isRefusal(error)) return error.message;
-    throw error;
-  }
-}
+/** Requests a page, by default of one record with all fields. Resolves to the message of the service's refusal. */
+const createAttempt =
+  (reads: Reads, signal: AbortSignal) => async (recordType: Described, more: Partial<PageRequest>) => {
+    const fields = recordType.fields.filter(({ syncable }) => syncable).map(({ name }) => name);
+    const request = { recordType, fields, limit: 1, changedSince: null, afterId: null, signal, ...more };
+    return reads.readPage(request).catch((error: unknown) => {
+      if (error instanceof ErpError && isRefusal(error)) return error.message;
+      throw error;
+    });
+  };
+type Attempt = ReturnType<typeof createAttempt>;
 
-async function findVariant(reads: Reads, described: Described, signal: AbortSignal): Promise<Described> {
+async function findVariant(attempt: Attempt, described: Described): Promise<Described> {
   let refusal = '';
   for (const variant of variants) {
     if (described.definition.lines === null && variant.lines !== 'none') continue;
     const tried = toVariant(described, variant, refusal);
-    let page = await attempt(reads, tried, { signal });
+    let page = await attempt(tried, {});
     if (typeof page !== 'string' && page.lastId !== null && variant.paging === 'key')
-      page = await attempt(reads, tried, { signal, afterId: page.lastId });
+      page = await attempt(tried, { afterId: page.lastId });
     if (typeof page !== 'string') return tried;
     refusal = page;
   }
@@ -67,11 +63,10 @@ async function findVariant(reads: Reads, described: Described, signal: AbortSign
 }
 
 /** Whether a line changed later than its record, by its own time. */
-async function hasLaterLines(reads: Reads, described: Described, signal: AbortSignal): Promise<boolean> {
+async function hasLaterLines(attempt: Attempt, described: Described): Promise<boolean> {
   const lines = described.fields.find(({ name, syncable }) => name === linesField && syncable);
   const { name = '' } = findModified(lines?.fields ?? []) ?? {};
-  const page =
-    name === '' ? '' : await attempt(reads, described, { signal, fields: [linesField], limit: 100 });
+  const page = name === '' ? '' : await attempt(described, { fields: [linesField], limit: 100 });
   if (typeof page === 'string') return false;
   return page.records.some(({ modifiedAt, lines: all }) =>
     all?.some((line) => Date.parse(line[name] ?? '') - Date.parse(modifiedAt ?? '') > 1_000),
@@ -87,16 +82,15 @@ const uncounted =
 const unmoved = 'The time of a record does not move when one of its lines changes, so it is not used.';
 
 function withChanges(described: Described, changes: Reading['changes'], note: string[] = []): Described {
-  const { definition, reading, modifiedField } = described;
-  const { lines, modified } = definition;
-  const [isModified, tracksChanges] = [changes === 'modified', changes === 'tracked'];
+  const { lines } = described.definition;
+  const tracksChanges = changes === 'tracked';
   const ofLines = lines === null ? [] : [lineNotes[changes] ?? [], lines.isCounted ? [] : uncounted];
   return {
     ...described,
     ...(tracksChanges && { keyOrder: 'server' as const }),
-    modifiedField: isModified ? modifiedField : null,
-    reading: { ...reading, changes, notes: [...ofLines.flat(), ...note] },
-    definition: { ...definition, modified: isModified ? modified : null, tracksChanges },
+    ...(changes !== 'modified' && { modifiedField: null }),
+    reading: { ...described.reading, changes, notes: [...ofLines.flat(), ...note] },
+    definition: { ...described.definition, tracksChanges },
   };
 }
 
@@ -104,21 +98,18 @@ function withChanges(described: Described, changes: Reading['changes'], note: st
  * The record type as the service supports it, with the reason where its records can't be read. Rejects as
  * `readPage`, but not for a refusal.
  */
-export async function probeRecordType(
-  reads: Reads,
-  described: Described,
-  signal: AbortSignal,
-): Promise<Described> {
+export async function probeRecordType(reads: Reads, described: Described, signal: AbortSignal) {
   try {
-    const found = described.reason === null ? await findVariant(reads, described, signal) : described;
+    const attempt = createAttempt(reads, signal);
+    const found = described.reason === null ? await findVariant(attempt, described) : described;
     if (found.reason !== null) return found;
-    const isRefused = async (recordType: Described, more: Partial<PageRequest>) =>
-      typeof (await attempt(reads, recordType, { ...more, signal })) === 'string';
-    const isModified = found.modifiedField !== null && !(await isRefused(found, { changedSince: farFuture }));
-    const note = isModified && (await hasLaterLines(reads, found, signal)) ? [unmoved] : [];
-    if (isModified && note.length === 0) return withChanges(found, 'modified');
+    // Refused without a request where there is no time of modification.
+    const isFiltered = typeof (await attempt(found, { changedSince: farFuture })) !== 'string';
+    const note = isFiltered && (await hasLaterLines(attempt, found)) ? [unmoved] : [];
+    if (isFiltered && note.length === 0) return withChanges(found, 'modified');
     const tracked = withChanges(found, 'tracked', note);
-    return (await isRefused(tracked, { tracksChanges: true })) ? withChanges(found, 'full', note) : tracked;
+    const isTracked = typeof (await attempt(tracked, { tracksChanges: true })) !== 'string';
+    return isTracked ? tracked : withChanges(found, 'full', note);
   } catch (error) {
     if (!(error instanceof ErpError) || error.kind !== 'forbidden') throw error;
     return exclude(described, error.message);
