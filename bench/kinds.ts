@@ -15,7 +15,7 @@ import { openDatabase } from '../src/open-database.ts';
 import { type Service, startService } from '../src/service.ts';
 import { startErpProcess } from './erp-process.ts';
 import { createBenchOrganization } from './organization.ts';
-import { describeMachine, median, toLine, writeTable } from './table.ts';
+import { describeMachine, type Line, median, toLine, writeTable } from './table.ts';
 import { withWorkspace } from './workspace.ts';
 
 const accountId = 'TSTDRV1234567';
@@ -143,6 +143,27 @@ async function loadOf(
   return load(service, id, call, config.id);
 }
 
+type Loads = Record<keyof typeof kinds, Load[]>;
+
+function toLines(loads: Loads): Line[] {
+  const rates = (kind: keyof typeof kinds) => loads[kind].map(({ seconds }) => records / seconds);
+  const ratios = rates('odata').map((rate, index) => rate / (rates('netsuite')[index] ?? Number.NaN));
+  const of = (kind: keyof typeof kinds, value: 'peakMegabytes' | 'requests') =>
+    loads[kind].map((one) => one[value]);
+  const target = Math.round(median(of('netsuite', 'peakMegabytes')));
+  return [
+    toLine('first load by OData, records/s', rates('odata'), '', 0),
+    toLine('first load by SuiteQL, records/s', rates('netsuite'), '', 0),
+    toLine('rate by OData, of that by SuiteQL', ratios, '', 2, { target: 0.8, floor: 0.8 }),
+    toLine('peak memory of the service by OData', of('odata', 'peakMegabytes'), ' MB', 0, {
+      ...{ target, floor: 250, lowerIsBetter: true },
+    }),
+    toLine('peak memory of the service by SuiteQL', of('netsuite', 'peakMegabytes'), ' MB', 0),
+    toLine('requests by OData', of('odata', 'requests'), '', 0),
+    toLine('requests by SuiteQL', of('netsuite', 'requests'), '', 0),
+  ];
+}
+
 async function main(dataDir: string): Promise<boolean> {
   const opened = await openDatabase({ DATA_DIR: dataDir });
   if (opened.embedded === undefined) throw new Error('The benchmark needs the embedded PostgreSQL');
@@ -158,26 +179,12 @@ async function main(dataDir: string): Promise<boolean> {
   const service = await startService(readConfig({ ...environment, ...erp }), opened);
   const admin = new Pool(connection);
   try {
-    const loads: Record<keyof typeof kinds, Load[]> = { odata: [], netsuite: [] };
+    const loads: Loads = { odata: [], netsuite: [] };
     for (let round = 0; round < rounds; round += 1)
       for (const kind of ['netsuite', 'odata'] as const)
         loads[kind].push(await loadOf(kind, { service, odata }, account));
-    const rates = (kind: keyof typeof kinds) => loads[kind].map(({ seconds }) => records / seconds);
-    const ratios = rates('odata').map((rate, index) => rate / (rates('netsuite')[index] ?? Number.NaN));
-    const of = (kind: keyof typeof kinds, value: 'peakMegabytes' | 'requests') =>
-      loads[kind].map((one) => one[value]);
     const heading = `Run of ${new Date().toISOString().slice(0, 10)}: ${records} records, ${rounds} rounds.\n${await describeMachine(admin)}`;
-    return await writeTable('kinds', heading, [
-      toLine('first load by OData, records/s', rates('odata'), '', 0),
-      toLine('first load by SuiteQL, records/s', rates('netsuite'), '', 0),
-      toLine('rate by OData, of that by SuiteQL', ratios, '', 2, { target: 0.8, floor: 0.8 }),
-      toLine('peak memory of the service by OData', of('odata', 'peakMegabytes'), ' MB', 0, {
-        ...{ target: Math.round(median(of('netsuite', 'peakMegabytes'))), floor: 250, lowerIsBetter: true },
-      }),
-      toLine('peak memory of the service by SuiteQL', of('netsuite', 'peakMegabytes'), ' MB', 0),
-      toLine('requests by OData', of('odata', 'requests'), '', 0),
-      toLine('requests by SuiteQL', of('netsuite', 'requests'), '', 0),
-    ]);
+    return await writeTable('kinds', heading, toLines(loads));
   } finally {
     await admin.end();
     await service.stop();

@@ -12,7 +12,10 @@ const fixes = {
     'Check the address of this connection. If it is correct, the ERP or the network is down, and the next attempt may succeed.',
   TIMEOUT: 'The ERP took too long to respond; the next attempt may succeed.',
   TOO_MANY_REQUESTS: 'Nothing to do: the sync retries later. If it recurs, lower the number of requests.',
-  SERVER_ERROR: 'The ERP failed or is under maintenance; the next attempt may succeed.',
+  SERVER_ERROR: 'The ERP failed; the next attempt may succeed.',
+  SERVER_UNAVAILABLE: 'The ERP is under maintenance or overloaded; the next attempt may succeed.',
+  PAGE_REPEATS: 'Run the sync again. If it happens again, report the message to the support of the ERP.',
+  CURSOR_GONE: 'Run the sync again: the record at which the read continues was deleted.',
   ANSWER_TOO_LARGE: 'Select fewer fields, or set a smaller page size.',
   ANSWER_UNREADABLE:
     'Check that the address leads to the ERP itself and not to a sign-in or maintenance page.',
@@ -48,7 +51,8 @@ export function statusError(response: GuardedResponse, now: Date, message: strin
   const wait = readRetryAfter(response, now);
   if (status === 429 || (status === 503 && wait.retryAfterMs !== undefined))
     return httpError('throttled', 'TOO_MANY_REQUESTS', message, wait);
-  if (status === 408 || (status >= 500 && status !== 501))
-    return httpError('down', 'SERVER_ERROR', message, wait);
+  if (status === 408 || (status > 501 && status < 600))
+    return httpError('down', 'SERVER_UNAVAILABLE', message, wait);
+  if (status === 500) return httpError('down', 'SERVER_ERROR', message, wait);
   return status < 400 ? httpError('answer', 'ANSWER_UNREADABLE', message) : null;
 }

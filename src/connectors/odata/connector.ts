@@ -1,5 +1,6 @@
 // Implements the Connector contract for an OData v4 service. It only assembles the parts, which decide.
 import type { Clock } from '../../core/clock.ts';
+import { dayIn } from '../../core/time-zone.ts';
 import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError } from '../connector.ts';
 import { createSignIn, type SignInSecrets } from '../http/sign-in.ts';
 import type { OdataSettings } from './connection.ts';
@@ -33,7 +34,7 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
     },
     test: (signal) => testConnection(ctx.clock, http, serviceRoot, signal),
     now: http.readTime,
-    today: async (signal) => toDay(await http.readTime(signal), settings.timeZone),
+    today: async (signal) => dayIn(settings.timeZone, await http.readTime(signal)),
     discover: async (signal) => listHeads(await readCsdl(signal), settings),
     async metadata(signal, only = []) {
       if (only.length === 0) return [];
@@ -42,11 +43,6 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
     },
   };
 }
-
-const toDay = (time: Date, timeZone: string): string =>
-  new Intl.DateTimeFormat('en-CA', { timeZone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(
-    time,
-  );
 
 /** Signs in and reads the service document; an `ErpError` becomes a problem. Rejects with the signal's reason. */
 async function testConnection(clock: Clock, http: OdataHttp, account: string, signal: AbortSignal) {

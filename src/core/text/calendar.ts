@@ -15,3 +15,20 @@ const time = new RegExp(`^${timePattern}$`);
 
 export const isDay = (text: string): boolean => day.test(text);
 export const isTime = (text: string): boolean => time.test(text);
+
+const zonedTime = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(:\d{2})?(?:\.\d{1,12})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
+
+/**
+ * A time of RFC 3339, whose seconds may be absent, in UTC and without the fraction of a second; undefined for any
+ * other text.
+ */
+export function toUtcTime(text: string): string | undefined {
+  const [, minute = '', second = ':00', zone = ''] = zonedTime.exec(text) ?? [];
+  const local = `${minute}${second}Z`.toUpperCase();
+  if (!isTime(local)) return undefined;
+  if (zone.toUpperCase() === 'Z') return local;
+  const [hours = 0, minutes = 0] = zone.slice(1).split(':').map(Number);
+  const aheadMs = (hours * 60 + minutes) * (zone.startsWith('-') ? -60_000 : 60_000);
+  const utc = `${new Date(Date.parse(local) - aheadMs).toISOString().slice(0, 19)}Z`;
+  return isTime(utc) ? utc : undefined;
+}

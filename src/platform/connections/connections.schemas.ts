@@ -89,7 +89,7 @@ const OdataSettingsInput = OdataSettings.extend({
   dialect: OdataSettings.shape.dialect.default('generic').meta({
     title: 'Product',
     description:
-      'The ERP behind the service, whose known deviations from the standard are taken into account',
+      'The ERP behind the service, whose known deviations from the standard are taken into account. `generic` becomes another one where the service root is certain to be of it',
     'x-enumDescriptions': {
       businessCentral: 'Microsoft Dynamics 365 Business Central',
       dynamics365: 'Microsoft Dynamics 365 Finance',

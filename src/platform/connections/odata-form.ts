@@ -1,7 +1,7 @@
 // What OData services have of their own in the management interface: their addresses, and three ways to sign in.
 import { isDeepStrictEqual } from 'node:util';
 import { findAddressProblem, type SignInSecrets } from '../../connectors/http/sign-in.ts';
-import type { OdataSettings } from '../../connectors/odata/connection.ts';
+import type { OdataDialect, OdataSettings } from '../../connectors/odata/connection.ts';
 import type { RequestCtx } from '../../core/ctx.ts';
 import { invalid } from '../../core/errors.ts';
 import type { Tx } from '../../db/transaction.ts';
@@ -52,42 +52,49 @@ function assertAddress(ctx: RequestCtx, path: string, address: string): void {
     throw invalid('The address is not allowed', [{ path, code: 'host_not_allowed', message: problem }]);
 }
 
+const products: readonly (readonly [address: RegExp, dialect: OdataDialect])[] = [
+  [/^https:\/\/api\.businesscentral\.dynamics\.com\//i, 'businessCentral'],
+  [/^https:\/\/[\w.-]+\.(?:operations|cloudax|axcloud)\.dynamics\.com\//i, 'dynamics365'],
+  [/^https:\/\/[\w.-]+\.s4hana\.(?:cloud\.sap|ondemand\.com)\//i, 'sap'],
+  [/\/api\/odata\/dac(?:\/|$)/i, 'acumatica'],
+];
+/** The one that was chosen, or that of a product whose address is certain. */
+const findDialect = ({ dialect, serviceRoot }: OdataSettings): OdataDialect =>
+  dialect === 'generic' ? (products.find(([address]) => address.test(serviceRoot))?.[1] ?? dialect) : dialect;
+
+function assertCompany(dialect: OdataDialect, company: OdataSettings['company']): void {
+  const isField = company?.in === 'query' && company.name === 'dataAreaId';
+  if (dialect !== 'dynamics365' || company === null || isField) return;
+  const message = 'Send {"in":"query","name":"dataAreaId","value":"<company>"}';
+  throw invalid('Dynamics 365 has companies in its records', [
+    { path: 'settings.company', code: 'data_area', message },
+  ]);
+}
+
+/** Names the account; records by another key are other records. */
+function toAccount({ serviceRoot, tenant, company, entitySets }: OdataSettings): string {
+  const keyFields = Object.entries(entitySets)
+    .flatMap(([set, { keyField }]) => (keyField === undefined ? [] : [[set, keyField]]))
+    .sort();
+  const address = serviceRoot.replace(/\/+$/, '');
+  return JSON.stringify([address, tenant, company, ...(keyFields.length > 0 ? [keyFields] : [])]);
+}
+
 /** Throws 422 for an address or a company that isn't allowed, and for missing secrets. */
 async function prepare(
   _tx: Tx,
   ctx: RequestCtx,
   _name: string,
-  { settings, secrets }: { readonly settings: OdataSettings; readonly secrets: SignInSecrets | undefined },
+  given: { readonly settings: OdataSettings; readonly secrets: SignInSecrets | undefined },
   before: ConnectionRow | undefined,
 ) {
-  const { serviceRoot, tenant, company, signIn, dialect } = settings;
-  if (
-    dialect === 'dynamics365' &&
-    company !== null &&
-    (company.in !== 'query' || company.name !== 'dataAreaId')
-  )
-    throw invalid('Dynamics 365 has companies in its records', [
-      {
-        path: 'settings.company',
-        code: 'data_area',
-        message: 'Send {"in":"query","name":"dataAreaId","value":"<company>"}',
-      },
-    ]);
-  const keyFields = Object.entries(settings.entitySets)
-    .flatMap(([set, { keyField }]) => (keyField === undefined ? [] : [[set, keyField]]))
-    .sort();
+  const settings = { ...given.settings, dialect: findDialect(given.settings) };
+  const { serviceRoot, company, signIn, dialect } = settings;
+  assertCompany(dialect, company);
   assertAddress(ctx, 'settings.serviceRoot', serviceRoot);
   if (signIn.method === 'oauth2') assertAddress(ctx, 'settings.signIn.tokenUrl', signIn.tokenUrl);
-  return {
-    // Records by another key are other records.
-    account: JSON.stringify([
-      ...[serviceRoot.replace(/\/+$/, ''), tenant, company],
-      ...(keyFields.length > 0 ? [keyFields] : []),
-    ]),
-    settings,
-    ...chooseSecrets(settings, secrets, before),
-    audit: {},
-  };
+  const secrets = chooseSecrets(settings, given.secrets, before);
+  return { account: toAccount(settings), settings, ...secrets, audit: {} };
 }
 
 export const odataForm: ConnectionForm<OdataSettings, SignInSecrets | undefined> = {

@@ -71,7 +71,7 @@ describe('responses with an error', () => {
   it.each([
     [429, { 'retry-after': '7' }, 'throttled', 'TOO_MANY_REQUESTS', 7_000],
     [503, { 'retry-after': '120' }, 'throttled', 'TOO_MANY_REQUESTS', 120_000],
-    [503, {}, 'down', 'SERVER_ERROR', null],
+    [503, {}, 'down', 'SERVER_UNAVAILABLE', null],
     [500, {}, 'down', 'SERVER_ERROR', null],
     [403, {}, 'forbidden', 'PERMISSION_MISSING', null],
     [404, {}, 'forbidden', 'ENTITY_SET_UNKNOWN', null],

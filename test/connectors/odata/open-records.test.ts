@@ -32,7 +32,7 @@ const serve = () => {
         (ids.length === 0 || ids.includes(id)) &&
         (since === undefined || isChanged(since)),
     );
-    if (seen.path.includes('/$count')) return void response.end(String(found.length));
+    if (optionsOf(seen)['$count'] === 'true') return { value: [], '@odata.count': found.length };
     const lastModifiedDateTime = '2020-01-01T00:00:00Z';
     return { value: found.map(([id, remainingAmount]) => ({ id, remainingAmount, lastModifiedDateTime })) };
   });

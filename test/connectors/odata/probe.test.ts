@@ -71,9 +71,9 @@ describe('an entity set that the service refuses with status 500', () => {
   });
 
   it.each([
-    [502, {}, 'down', 'SERVER_ERROR'],
-    [503, {}, 'down', 'SERVER_ERROR'],
-    [504, {}, 'down', 'SERVER_ERROR'],
+    [502, {}, 'down', 'SERVER_UNAVAILABLE'],
+    [503, {}, 'down', 'SERVER_UNAVAILABLE'],
+    [504, {}, 'down', 'SERVER_UNAVAILABLE'],
     [500, { 'retry-after': '5' }, 'down', 'SERVER_ERROR'],
     [503, { 'retry-after': '5' }, 'throttled', 'TOO_MANY_REQUESTS'],
     [429, {}, 'throttled', 'TOO_MANY_REQUESTS'],

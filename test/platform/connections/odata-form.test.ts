@@ -50,3 +50,19 @@ it('selects a company of Dynamics 365 by its records alone', async () => {
     200,
   );
 });
+
+it.each([
+  ['https://api.businesscentral.dynamics.com/v2.0/x/production/api/v2.0/', 'businessCentral'],
+  ['https://contoso.operations.dynamics.com/data', 'dynamics365'],
+  ['https://my1-api.s4hana.cloud.sap/sap/opu/odata4/sap/api/', 'sap'],
+  ['https://books.example.com/t/Books/api/odata/dac', 'acumatica'],
+  ['https://api.businesscentral.dynamics.com.example.com/', 'generic'],
+])('finds the product behind %s', async (serviceRoot, dialect) => {
+  const secrets = { clientSecret: 'a-secret-of-some-length' };
+  const answer = await org.api('patch', path, {
+    kind: 'odata',
+    settings: { ...settings, serviceRoot },
+    secrets,
+  });
+  expect(answer.body.settings.dialect).toBe(dialect);
+});

@@ -29,12 +29,10 @@ function toVariant(described: Described, { paging, lines }: Variant, refusal: st
   };
 }
 
-/** Business Central refuses some entities with status 500. Any other status from 502 on says that it is down. */
-function isRefusal({ kind, code, message, retryAfterMs }: ErpError): boolean {
-  const isDown = retryAfterMs !== null || /^The ERP responded with status (?!500$)/.test(message);
-  const isFault = code === 'SERVER_ERROR' && !isDown;
-  return isFault || kind === 'query' || ['PAGE_REPEATS', 'ANSWER_TOO_LARGE'].includes(code);
-}
+/** Business Central refuses some entities with status 500. */
+const refusals: readonly string[] = ['SERVER_ERROR', 'PAGE_REPEATS', 'ANSWER_TOO_LARGE'];
+const isRefusal = ({ kind, code, retryAfterMs }: ErpError): boolean =>
+  kind === 'query' || (refusals.includes(code) && retryAfterMs === null);
 
 /** Requests a page, by default of one record with all fields. Resolves to the message of the service's refusal. */
 const createAttempt =

@@ -1,13 +1,15 @@
 // Reads records by key, by id and by modification time: `$filter`, `$orderby` and `$top`, never `$skip`.
 import type { Connector, IdRange, RecordTypeMetadata } from '../../connector.ts';
+import { httpError } from '../../http/errors.ts';
+import { createWalker } from '../../http/walk.ts';
 import type { OdataSettings } from '../connection.ts';
 import { getDefinition, linesField, type OdataDefinition } from '../metadata/definition.ts';
 import { erpError, inconsistentResponse } from '../requests/errors.ts';
-import { companyFilter, type JsonObject, type OdataHttp } from '../requests/http.ts';
+import { companyFilter, type JsonObject, type OdataHttp, trackChanges } from '../requests/http.ts';
 import { beyond, equalTo, valueAt } from './keys.ts';
 import {
-  createWalker,
   followPages,
+  followRows,
   type IdentifiedRow,
   identify,
   noteOf,
@@ -62,7 +64,7 @@ async function readByKey(service: Service, plan: Plan, selection: Selection, top
     if (page.rows.length === 0 && !isLast) continue;
     const rows = identify(key, page).slice(0, top);
     if (rows.some(({ id }) => id === afterId))
-      throw erpError('answer', 'PAGE_REPEATS', `The page after ${afterId} contains that record again`);
+      throw httpError('answer', 'PAGE_REPEATS', `The page after ${afterId} contains that record again`);
     return { rows, hasMore: rows.length > 0 && (!isLast || page.rows.length >= top) };
   }
   return { rows: [], hasMore: false };
@@ -108,7 +110,7 @@ async function readByIds(service: Service, plan: Plan, ids: readonly string[], s
       if (found.size > wanted.size)
         throw inconsistentResponse('The ERP returned records that were not requested');
       if (page.nextLink !== null && page.rows.length > 0 && found.size === before)
-        throw erpError('answer', 'PAGE_REPEATS', 'The ERP returned the same records again');
+        throw httpError('answer', 'PAGE_REPEATS', 'The ERP returned the same records again');
     }
   }
   // A collation may find `b` when asked for `B`: another record, and no error.
@@ -119,21 +121,26 @@ async function readByIds(service: Service, plan: Plan, ids: readonly string[], s
 type ReadRows = (recordType: RecordTypeMetadata, plan: Plan, selection: Selection) => Promise<RowPage>;
 
 function createRowReader(service: Service): ReadRows {
-  const walk = createWalker(service.http);
-  const { pageSize } = service.settings;
-  return async (recordType, plan, selection) => {
-    const limit = Math.max(1, Math.min(selection.limit, pageSize ?? selection.limit));
+  const walk = createWalker<IdentifiedRow>();
+  const { http, settings } = service;
+  return async (recordType, plan, { afterId, signal, ...selection }) => {
+    const limit = Math.max(1, Math.min(selection.limit, settings.pageSize ?? selection.limit));
     const { definition } = plan;
-    const tracksChanges = selection.tracksChanges === true && definition.tracksChanges;
-    if (definition.paging === 'nextLink' || tracksChanges) {
-      const changed = changedFilter(plan, selection.changedSince ?? null);
-      const url = toAddress(service, definition, changed, toOptions(plan));
-      const count = () => countRecords(service, definition, [], selection.signal);
-      return walk({ url, key: definition.key, count }, { ...selection, limit, tracksChanges });
+    const isTracked = selection.tracksChanges === true && definition.tracksChanges;
+    if (definition.paging === 'key' && !isTracked) {
+      const page = await readByKey(service, plan, { afterId, signal, ...selection }, limit);
+      assertAscending(recordType, page.rows);
+      return page;
     }
-    const page = await readByKey(service, plan, selection, limit);
-    assertAscending(recordType, page.rows);
-    return page;
+    const changed = changedFilter(plan, selection.changedSince ?? null);
+    const url = toAddress(service, definition, changed, toOptions(plan));
+    const preferences = [`odata.maxpagesize=${limit}`, ...(isTracked ? [trackChanges] : [])];
+    const list = {
+      name: `${isTracked} ${url}`,
+      open: () => followRows(definition.key, http, url, signal, preferences),
+      count: () => countRecords(service, definition, [], signal),
+    };
+    return { ...(await walk(list, { afterId, limit, signal })), isUnordered: true };
   };
 }
 

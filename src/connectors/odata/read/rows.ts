@@ -68,7 +68,7 @@ async function toRecord(
 export async function toPage(
   http: OdataHttp,
   plan: Plan,
-  { rows, hasMore, isUnordered, deltaLink = null }: RowPage,
+  { rows, hasMore, isUnordered, changeToken = null }: RowPage,
   signal: AbortSignal,
 ): Promise<RecordPage> {
   const records: SourceRecord[] = [];
@@ -79,5 +79,5 @@ export async function toPage(
     else rejected.push(read);
   }
   const order = { lastId: rows.at(-1)?.id ?? null, hasMore, ...(isUnordered && { isUnordered }) };
-  return { records, rejected, ...order, ...(deltaLink !== null && { changeToken: deltaLink }) };
+  return { records, rejected, ...order, ...(changeToken !== null && { changeToken }) };
 }

@@ -1,6 +1,6 @@
 // Converts values of OData's JSON format to ours, one at a time. Anything that isn't a value of its type is
 // reported as a problem and never coerced. Numbers stay text: a float would lose cents.
-import { isDay, isTime } from '../../../core/text/calendar.ts';
+import { isDay, toUtcTime } from '../../../core/text/calendar.ts';
 import type { DigitsJson } from '../../../core/text/exact-json.ts';
 import { plainDecimal } from '../../../core/text/plain-decimal.ts';
 import type { FieldType } from '../../connector.ts';
@@ -10,20 +10,6 @@ const storable = (raw: string): string | undefined =>
   raw.includes('\0') || !raw.isWellFormed() ? undefined : raw;
 const ifValid = (raw: string, isValid: boolean): string | undefined => (isValid ? raw : undefined);
 const emptyGuid = '00000000-0000-0000-0000-000000000000';
-
-const time = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(:\d{2})?(?:\.\d{1,12})?(Z|[+-](?:0\d|1[0-4]):[0-5]\d)$/i;
-
-/** In UTC, without the fraction of a second. */
-function toTime(raw: string): string | undefined {
-  const [, minute = '', second = ':00', zone = ''] = time.exec(raw) ?? [];
-  const local = `${minute}${second}Z`.toUpperCase();
-  if (!isTime(local)) return undefined;
-  if (zone.toUpperCase() === 'Z') return local;
-  const [hours = 0, minutes = 0] = zone.slice(1).split(':').map(Number);
-  const aheadMs = (hours * 60 + minutes) * (zone.startsWith('-') ? -60_000 : 60_000);
-  const utc = `${new Date(Date.parse(local) - aheadMs).toISOString().slice(0, 19)}Z`;
-  return isTime(utc) ? utc : undefined;
-}
 
 const parsers: Readonly<Record<FieldType, (raw: string) => SourceValue | undefined>> = {
   text: storable,
@@ -35,7 +21,7 @@ const parsers: Readonly<Record<FieldType, (raw: string) => SourceValue | undefin
   number: plainDecimal,
   boolean: () => undefined,
   date: (raw) => ifValid(raw, isDay(raw)),
-  time: toTime,
+  time: toUtcTime,
   lines: () => undefined,
 };
 

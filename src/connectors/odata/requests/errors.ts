@@ -11,9 +11,7 @@ const fixes = {
   ANSWER_INCONSISTENT:
     'Run the sync again. If it happens again, report the message to the operator of this service.',
   LINK_REFUSED: 'Enter the service root with the host name that the ERP uses for itself.',
-  PAGE_REPEATS: 'Run the sync again. If it happens again, report the message to the support of the ERP.',
   CHANGES_EXPIRED: 'No action is needed: the next attempt reads all records.',
-  CURSOR_GONE: 'Run the sync again: the record at which the read continues was deleted.',
   COLUMN_UNKNOWN: 'Refresh the metadata of this connection: the property no longer exists.',
   ENTITY_SET_UNKNOWN: 'Refresh the metadata, and check the service root, tenant and company.',
   FIELD_NOT_SYNCABLE: 'Choose fields that the metadata of this connection shows as syncable.',
