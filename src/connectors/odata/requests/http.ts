@@ -10,7 +10,6 @@ import { erpError, inconsistentResponse, responseError } from './errors.ts';
 /** A JSON object of a response; its numbers are the texts of their digits. */
 export type JsonObject = { readonly [name: string]: DigitsJson };
 
-/** Its methods reject with `ErpError`, or with the signal's reason once that is aborted. */
 export type OdataHttp = {
   /** The absolute address of a path below the service root, with the connection's company and tenant. */
   address(path: string, query?: Readonly<Record<string, string>>): string;
@@ -69,6 +68,7 @@ function createAddresses({ serviceRoot, tenant, company, dialect }: OdataSetting
   };
 }
 
+/** Its methods reject with `ErpError` or with the signal's reason; only `follow` throws. */
 export function createOdataHttp({ ctx, settings, ...parts }: Parts): OdataHttp {
   const { metadata, serviceDocument, ...addresses } = createAddresses(settings);
   const errors = { toNetworkError, toResponseError: responseError };
