@@ -7,7 +7,7 @@ import * as store from './connections.store.ts';
 const refusal = (code: string, title: string, message: string) =>
   invalid(title, [
     {
-      path: `authentication.${code === 'no_certificate' ? 'certificateId' : 'certificateSlot'}`,
+      path: `settings.authentication.${code === 'no_certificate' ? 'certificateId' : 'certificateSlot'}`,
       code,
       message,
     },

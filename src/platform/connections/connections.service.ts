@@ -1,6 +1,6 @@
 import { netsuiteName, secretBinding } from '../../connectors/secret-binding.ts';
 import type { RequestCtx, TenantCtx } from '../../core/ctx.ts';
-import { invalid, notFound } from '../../core/errors.ts';
+import { AppError, invalid, notFound } from '../../core/errors.ts';
 import { createCertificate } from '../../core/secrets/certificate.ts';
 import { inTransaction, type Tx } from '../../db/transaction.ts';
 import { instant, instantOrNull } from '../../http/fields.ts';
@@ -257,6 +257,20 @@ function viewNetsuite(connection: ConnectionView) {
 export const getErpConnection = async (ctx: RequestCtx) =>
   viewNetsuite(await getConnection(ctx, netsuiteName));
 
+/** Rejects with the paths of this form, which has the settings at its top and secrets within the sign-in. */
+async function withFlatPaths<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof AppError) || error.status !== 422) throw error;
+    const flat = (path: string) => (path === 'secrets' ? 'authentication' : path.replace(/^settings\./, ''));
+    throw invalid(
+      error.message,
+      error.details.map((detail) => ({ ...detail, path: flat(detail.path) })),
+    );
+  }
+}
+
 /**
  * Throws 422 for a base URL that is not allowed, missing secrets, a changed account with stored records, or a
  * certificate id that fits no certificate or several.
@@ -269,9 +283,8 @@ export const putErpConnection = (ctx: RequestCtx, { authentication, ...given }: 
         ? { ...authentication, secrets: undefined }
         : splitSecrets(authentication);
     const settings = { ...given, authentication: plain };
-    return viewNetsuite(
-      await write(tx, ctx, { name: netsuiteName, kind: 'netsuite', settings, secrets }, before),
-    );
+    const written = write(tx, ctx, { name: netsuiteName, kind: 'netsuite', settings, secrets }, before);
+    return viewNetsuite(await withFlatPaths(written));
   });
 
 const splitSecrets = ({

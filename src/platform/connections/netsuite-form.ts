@@ -28,7 +28,7 @@ function chooseSecrets(
   const isKept = consumerSecret === undefined && tokenSecret === undefined && before?.secrets != null;
   if (isKept) return { secrets: 'kept' as const, hint: before.secret_hint };
   const message = 'Send consumerSecret and tokenSecret together';
-  throw invalid('Both secrets are required', [{ path: 'authentication', code: 'secrets_needed', message }]);
+  throw invalid('Both secrets are required', [{ path: 'secrets', code: 'secrets_needed', message }]);
 }
 
 function toSettings(
@@ -48,13 +48,13 @@ function parseBaseUrl(ctx: RequestCtx, { baseUrl, accountId }: NetsuiteSettingsI
   const problem = findBaseUrlProblem(baseUrl, ctx.settings.erp.allowedHosts);
   if (problem !== null)
     throw invalid('The base URL is not allowed', [
-      { path: 'baseUrl', code: 'host_not_allowed', message: problem },
+      { path: 'settings.baseUrl', code: 'host_not_allowed', message: problem },
     ]);
   const { origin, hostname } = new URL(baseUrl);
   if (hostname.endsWith('.netsuite.com') && hostname !== restHost(accountId)) {
     const message = `The address of this account is https://${restHost(accountId)}`;
     throw invalid('The base URL belongs to another account', [
-      { path: 'baseUrl', code: 'other_account', message },
+      { path: 'settings.baseUrl', code: 'other_account', message },
     ]);
   }
   return origin;
@@ -87,7 +87,7 @@ export const signsWithCertificate = (row: ConnectionRow): boolean =>
 export const netsuiteForm: ConnectionForm<NetsuiteSettingsInput, Secrets> = {
   prepare,
   isSameAccount: (one, other) => accountRealm(one) === accountRealm(other),
-  accountField: 'accountId',
+  accountField: 'settings.accountId',
   hasCredentials: (row, certificates) =>
     !signsWithCertificate(row)
       ? row.secrets !== null

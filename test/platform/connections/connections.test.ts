@@ -136,6 +136,19 @@ describe('a connection', () => {
     expect((await org.api('get', '/connections/unknown')).status).toBe(404);
   });
 
+  it('is refused at the place where a setting was sent', async () => {
+    const body = await sandbox();
+    const wrong = { ...body.settings, baseUrl: 'http://10.0.0.1' };
+    const pathOf = async (answer: Promise<Answer>) => (await answer).body.error.details[0].path;
+    expect(await pathOf(org.api('patch', '/connections/sandbox', { ...body, settings: wrong }))).toBe(
+      'settings.baseUrl',
+    );
+    const authentication = { ...wrong.authentication, ...body.secrets };
+    expect(await pathOf(org.api('put', '/netsuite/connection', { ...wrong, authentication }))).toBe(
+      'baseUrl',
+    );
+  });
+
   it('keeps its account while records of it are stored', async () => {
     const body = await sandbox();
     const settings = { ...body.settings, accountId: '7654321' };
