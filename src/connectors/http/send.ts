@@ -13,6 +13,7 @@ export type Send = (
   headers: Readonly<Record<string, string>>,
   maxBytes: number,
   signal: AbortSignal,
+  onPart?: (part: string) => void,
 ) => Promise<GuardedResponse>;
 
 type Parts = {
@@ -35,10 +36,19 @@ type Parts = {
 export function createSend({ ctx, address, signIn, limiter, toNetworkError, toResponseError }: Parts): Send {
   const { requestTimeoutMs: timeoutMs, allowedHosts } = ctx.settings.erp;
   const problem = findAddressProblem(address, allowedHosts);
-  const attempt = async (...[url, headers, maxBytes, signal]: Parameters<Send>) => {
+  const attempt = async (...[url, headers, maxBytes, signal, onPart]: Parameters<Send>) => {
     const signedIn = await signIn.headers(signal);
     const sent = { ...headers, ...signedIn };
-    return { signedIn, response: await ctx.fetch(url, { headers: sent, timeoutMs, maxBytes, signal }) };
+    return {
+      signedIn,
+      response: await ctx.fetch(url, {
+        headers: sent,
+        timeoutMs,
+        maxBytes,
+        signal,
+        ...(onPart && { onPart }),
+      }),
+    };
   };
   const attemptTwice = async (...request: Parameters<Send>): Promise<GuardedResponse> => {
     const first = await attempt(...request);

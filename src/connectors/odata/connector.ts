@@ -4,7 +4,7 @@ import { dayIn } from '../../core/time-zone.ts';
 import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError } from '../connector.ts';
 import { createSignIn, type SignInSecrets } from '../http/sign-in.ts';
 import type { OdataSettings } from './connection.ts';
-import { parseCsdl } from './metadata/csdl.ts';
+import { createCsdlParser } from './metadata/csdl.ts';
 import { getDefinition } from './metadata/definition.ts';
 import { describeRecordTypes, listHeads } from './metadata/describe.ts';
 import { probeRecordType } from './metadata/probe.ts';
@@ -25,7 +25,11 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
     limiter: ctx.erpLimits.of(account, ctx.settings.erp.concurrency),
   });
   const reads = createReads(http, settings);
-  const readCsdl = async (signal: AbortSignal) => parseCsdl(await http.getMetadata(signal), signal);
+  const readCsdl = async (signal: AbortSignal) => {
+    const parser = createCsdlParser();
+    await http.getMetadata(parser.write, signal);
+    return parser.end();
+  };
   return {
     ...reads,
     changeTracking: {

@@ -34,6 +34,8 @@ export type GuardedRequest = {
   readonly maxBytes: number;
   /** The status alone counts: a body that can't be read, or is too large, becomes an empty text. */
   readonly anyBody?: boolean;
+  /** Gets the text of a success response as it arrives, which is then not in the response. May throw. */
+  readonly onPart?: (part: string) => void;
   readonly signal?: AbortSignal;
 };
 /** Rejects with GuardedFetchError. */
@@ -187,10 +189,13 @@ async function exchange(
   outgoing.end(request.body);
   const incoming = await responded;
   try {
-    const parts = await readBody(incoming, request.maxBytes).catch((error: unknown) => {
+    const parts: string[] = [];
+    const keep = (part: string): void => void parts.push(part);
+    const onPart = isSuccessStatus(incoming.statusCode) ? (request.onPart ?? keep) : keep;
+    await readBody(incoming, request.maxBytes, onPart).catch((error: unknown) => {
       if (request.anyBody !== true || signal.aborted) throw error;
       outgoing.destroy();
-      return [];
+      parts.length = 0;
     });
     // Appended, not joined: JavaScript copies such a text only when it is searched.
     const text = parts.reduce((all, part) => all + part, '');
@@ -237,13 +242,18 @@ function lookupFrom(addresses: readonly Address[]): LookupFunction {
   };
 }
 
-async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<string[]> {
+async function readBody(
+  incoming: IncomingMessage,
+  maxBytes: number,
+  onPart: (part: string) => void,
+): Promise<void> {
   const { statusCode: status = 0 } = incoming;
   const bodyless = status === 204 || status === 304;
   const encoding = bodyless
     ? 'identity'
     : (incoming.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
-  if (encoding === 'identity' || encoding === '') return collectText(incoming, maxBytes, status);
+  if (encoding === 'identity' || encoding === '')
+    return readText(incoming, maxBytes, isSuccessStatus(status), onPart);
   if (encoding !== 'gzip' && encoding !== 'x-gzip')
     throw new GuardedFetchError('network', 'The response has a content encoding other than gzip');
   const plain = createGunzip();
@@ -253,7 +263,7 @@ async function readBody(incoming: IncomingMessage, maxBytes: number): Promise<st
     wireBytes += chunk.length;
     if (wireBytes > maxBytes) plain.destroy(tooLarge(maxBytes)); // an endless gzip stream may decode to nothing
   });
-  return collectText(incoming.pipe(plain), maxBytes, status);
+  return readText(incoming.pipe(plain), maxBytes, isSuccessStatus(status), onPart);
 }
 
 const tooLarge = (maxBytes: number): GuardedFetchError =>
@@ -269,28 +279,39 @@ function incompleteBytes(bytes: Buffer): number {
   return 0;
 }
 
+const isSuccessStatus = (status = 0): boolean => status >= 200 && status < 300;
+
 /**
  * Decodes as the bytes arrive, so that a large body neither holds the event loop at its end nor is in memory
  * twice. (A `TextDecoder` that streams would be slower, and its strings twice as large.) Invalid UTF-8 in a
  * success response would be stored as data, so it fails; in an error response it is replaced by U+FFFD.
  */
-async function collectText(stream: Readable, maxBytes: number, status: number): Promise<string[]> {
-  const decoder = new TextDecoder('utf-8', { fatal: status >= 200 && status < 300, ignoreBOM: true });
-  const parts: string[] = [];
+async function readText(
+  stream: Readable,
+  maxBytes: number,
+  isSuccess: boolean,
+  onPart: (part: string) => void,
+): Promise<void> {
+  const decoder = new TextDecoder('utf-8', { fatal: isSuccess, ignoreBOM: true });
   let size = 0;
+  let isFirst = true;
+  const add = (bytes: Buffer): void => {
+    const part = decodeText(decoder, bytes);
+    if (part === '') return;
+    const text = isFirst && part.startsWith('\ufeff') ? part.slice(1) : part;
+    isFirst = false;
+    onPart(text);
+  };
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of stream as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > maxBytes) throw tooLarge(maxBytes);
     const bytes = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const end = bytes.length - incompleteBytes(bytes);
-    parts.push(decodeText(decoder, bytes.subarray(0, end)));
+    add(bytes.subarray(0, end));
     rest = bytes.subarray(end);
   }
-  parts.push(decodeText(decoder, rest));
-  const first = parts.findIndex((part) => part !== '');
-  if (parts[first]?.startsWith('\ufeff') === true) parts[first] = parts[first].slice(1);
-  return parts;
+  add(rest);
 }
 
 function flattenHeaders(incoming: IncomingMessage): Record<string, string> {

@@ -1,18 +1,20 @@
-// Reads a metadata document (CSDL XML 4.0 and 4.01) element by element, without a tree of the whole. It takes
+// Reads a metadata document (CSDL XML 4.0 and 4.01) element by element as it arrives, without a tree of the whole. It takes
 // no document type declaration, so there are no entities but XML's own, and limits depth.
-import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import sax from 'sax';
 import { erpError } from '../requests/errors.ts';
 
-/** `path`: what annotations call it. */
-export type CsdlProperty = Readonly<Record<'name' | 'path' | 'type', string>> & {
+/** By annotations; `label` is SAP's. */
+type Labelled = { label?: string; description?: string };
+/** `constraints`: pairs of a property here and the property of the target that it names. */
+export type CsdlProperty = Labelled & {
+  readonly name: string;
+  readonly type: string;
   readonly isCollection: boolean;
   readonly isContained: boolean;
-  /** Pairs of a property here and the property of the target that it names. */
-  readonly constraints: (readonly [property: string, referenced: string])[];
+  constraints: readonly (readonly [property: string, referenced: string])[];
 };
 /** What its base types have comes first. The key has paths of properties. */
-export type CsdlType = {
+export type CsdlType = Labelled & {
   readonly name: string;
   readonly baseType: string;
   readonly key: string[];
@@ -20,12 +22,18 @@ export type CsdlType = {
   readonly navigations: CsdlProperty[];
 };
 /** `bindings`: names of entity sets by navigation property. */
-type CsdlSet = Pick<CsdlProperty, 'name' | 'path' | 'type'> & { readonly bindings: Map<string, string> };
+type CsdlSet = Labelled & {
+  readonly name: string;
+  readonly type: string;
+  readonly bindings: Map<string, string>;
+};
 
 const maxDepth = 64;
 const maxBaseTypes = 20;
+const maxLabelLength = 200;
 const labelTerm = 'com.sap.vocabularies.Common.v1.Label';
 const descriptionTerm = 'Org.OData.Core.V1.Description';
+const noConstraints: CsdlProperty['constraints'] = [];
 
 type Attributes = Readonly<Record<string, string>>;
 const createDraft = () => ({
@@ -34,7 +42,9 @@ const createDraft = () => ({
   /** Primitive types and enumerations; `isFlags` only of the latter: whether a value has several members. */
   simple: new Map<string, { readonly name: string; readonly isFlags?: boolean }>(),
   sets: new Map<string, CsdlSet>(),
-  labels: new Map<string, string>(),
+  /** What `Annotations` say of elements elsewhere, by their paths. */
+  elsewhere: new Map<string, Labelled>(),
+  namespace: '',
   type: undefined as CsdlType | undefined,
   /** Of the entity set or singleton that was opened last. */
   bindings: new Map<string, string>(),
@@ -47,33 +57,43 @@ function resolve({ aliases }: Draft, name: string): string {
   return (aliases.get(name.slice(0, dot)) ?? name.slice(0, dot)) + name.slice(dot);
 }
 
-/** Adds what an element says. Returns the path by which annotations name it; `parent`: that of the one around it. */
-type Opener = (draft: Draft, attributes: Attributes, parent: string) => string | undefined;
+/** Adds what an element says. Returns what annotations within it are about. */
+type Opener = (draft: Draft, attributes: Attributes) => Labelled | undefined;
 
-const openNamespace: Opener = ({ aliases }, { Namespace: namespace = '', Alias: alias = namespace }) => {
-  aliases.set(alias, namespace);
-  return namespace;
+const openNamespace: Opener = (draft, { Namespace: namespace = '', Alias: alias = namespace }) => {
+  draft.aliases.set(alias, namespace);
+  draft.namespace = namespace;
+  return {};
 };
-const openType: Opener = (draft, { Name: own, BaseType: baseType = '' }, namespace) => {
-  const name = `${namespace}.${own}`;
+const openType: Opener = (draft, { Name: own, BaseType: baseType = '' }) => {
+  const name = `${draft.namespace}.${own}`;
   draft.type = { name, baseType, key: [], properties: [], navigations: [] };
   draft.types.set(name, draft.type);
-  return name;
+  return draft.type;
 };
 const openProperty =
   (list: 'properties' | 'navigations'): Opener =>
-  (draft, { Name: name = '', Type: type = 'Edm.String', ContainsTarget: contains }, owner) => {
-    const path = `${owner}/${name}`;
-    const [, element] = /^Collection\((.*)\)$/.exec(type) ?? [];
-    const kind = { isCollection: element !== undefined, isContained: contains === 'true' };
-    draft.type?.[list].push({ name, path, type: element ?? type, ...kind, constraints: [] });
-    return path;
+  ({ type: owner }, { Name: name = '', Type: type = 'Edm.String', ContainsTarget: contains }) => {
+    const isCollection = type.startsWith('Collection(');
+    const property: CsdlProperty = {
+      ...{ name, type: isCollection ? type.slice(11, -1) : type, isCollection },
+      ...{ isContained: contains === 'true', constraints: noConstraints },
+    };
+    owner?.[list].push(property);
+    return property;
   };
-const openSet: Opener = (draft, { Name: name = '', EntityType: type }, container) => {
-  const path = `${container}/${name}`;
+const openSet: Opener = (draft, { Name: name = '', EntityType: type }) => {
   draft.bindings = new Map();
-  if (type !== undefined) draft.sets.set(name, { name, path, type, bindings: draft.bindings });
-  return path;
+  if (type === undefined) return {};
+  const set: CsdlSet = { name, type, bindings: draft.bindings };
+  draft.sets.set(name, set);
+  return set;
+};
+const openAnnotations: Opener = (draft, { Target: target = '' }) => {
+  const path = resolve(draft, target);
+  const labels = draft.elsewhere.get(path) ?? {};
+  draft.elsewhere.set(path, labels);
+  return labels;
 };
 
 const openers: Readonly<Record<string, Opener>> = {
@@ -81,44 +101,52 @@ const openers: Readonly<Record<string, Opener>> = {
   Schema: openNamespace,
   EntityType: openType,
   ComplexType: openType,
-  EnumType: ({ simple }, { Name: name, IsFlags: flags }, parent) =>
-    void simple.set(`${parent}.${name}`, { name: `${parent}.${name}`, isFlags: flags === 'true' }),
-  TypeDefinition: ({ simple }, { Name: name, UnderlyingType: underlying = '' }, parent) =>
-    void simple.set(`${parent}.${name}`, { name: underlying }),
+  EnumType: ({ simple, namespace }, { Name: own, IsFlags: flags }) => {
+    const name = `${namespace}.${own}`;
+    simple.set(name, { name, isFlags: flags === 'true' });
+    return {};
+  },
+  TypeDefinition: ({ simple, namespace }, { Name: name, UnderlyingType: underlying = '' }) => {
+    simple.set(`${namespace}.${name}`, { name: underlying });
+    return {};
+  },
   PropertyRef: ({ type }, { Name: name = '' }) => void type?.key.push(name),
   Property: openProperty('properties'),
   NavigationProperty: openProperty('navigations'),
-  ReferentialConstraint: ({ type }, { Property: property = '', ReferencedProperty: referenced = '' }) =>
-    void type?.navigations.at(-1)?.constraints.push([property, referenced]),
-  EntityContainer: (_draft, { Name: name }, namespace) => `${namespace}.${name}`,
+  ReferentialConstraint: ({ type }, { Property: property = '', ReferencedProperty: referenced = '' }) => {
+    const navigation = type?.navigations.at(-1);
+    if (navigation) navigation.constraints = [...navigation.constraints, [property, referenced]];
+    return undefined;
+  },
+  EntityContainer: () => ({}),
   EntitySet: openSet,
   Singleton: openSet,
   NavigationPropertyBinding: ({ bindings }, { Path: path = '', Target: target = '' }) =>
     void bindings.set(path, target.split('/').at(-1) ?? ''),
-  Annotations: (draft, { Target: target = '' }) => resolve(draft, target),
+  Annotations: openAnnotations,
 };
 
-/** `term`: of an annotation or its text, else empty. */
-type Frame = { readonly name: string; readonly path: string; readonly term: string };
-const outside: Frame = { name: '', path: '', term: '' };
+/** `about`: what annotations are about; null within other annotations. `term`: of an annotation or its text, else empty. */
+type Frame = { readonly name: string; readonly about: Labelled | null; readonly term: string };
+const outside: Frame = { name: '', about: {}, term: '' };
 
-/** A label counts more than a description. */
-function addLabel({ labels }: Draft, { path, term }: Frame, text: string): void {
-  if (term === labelTerm || (term === descriptionTerm && !labels.has(path))) labels.set(path, text);
+function addLabel({ about, term }: Frame, text: string): void {
+  if (about === null || text === '') return;
+  if (term === labelTerm) about.label = text.slice(0, maxLabelLength);
+  else if (term === descriptionTerm) about.description = text.slice(0, maxLabelLength);
 }
 
-function openElement(draft: Draft, parent: Frame, { name: tag, attributes }: sax.Tag): Frame {
+function openElement(draft: Draft, parent: Frame, tag: string, attributes: Attributes): Frame {
   const name = tag.slice(tag.indexOf(':') + 1);
   if (parent === outside) assertVersion(name, attributes);
-  const own = Object.hasOwn(openers, name) ? openers[name]?.(draft, attributes, parent.path) : undefined;
+  const own = Object.hasOwn(openers, name) ? openers[name]?.(draft, attributes) : undefined;
   // What is said of an annotation, or for some purpose only, is no label of the element.
   const isOther = attributes['Qualifier'] !== undefined || (parent.term !== '' && name !== 'String');
-  const path = isOther ? '' : (own ?? parent.path);
-  const term = name === 'String' ? parent.term : attributes['Term'];
-  const frame = { name, path, term: resolve(draft, term ?? '') };
+  const term = name === 'String' ? parent.term : resolve(draft, attributes['Term'] ?? '');
+  const frame: Frame = { name, about: isOther ? null : (own ?? parent.about), term };
   const { 'sap:label': label, String: text } = attributes;
-  if (text !== undefined) addLabel(draft, frame, text);
-  if (label !== undefined) addLabel(draft, { ...frame, term: labelTerm }, label);
+  if (text !== undefined) addLabel(frame, text);
+  if (label !== undefined) addLabel({ ...frame, term: labelTerm }, label);
   return frame;
 }
 
@@ -131,13 +159,24 @@ function assertVersion(root: string, { Version: version = 'without a version' }:
 
 const unreadable = (text: string, cause?: Error) => erpError('answer', 'METADATA_UNREADABLE', text, cause);
 
+/** Most values are there many times, and the parser builds each from its characters: a copy takes a tenth of the memory. */
+function createSharedTexts(): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    const found = known.get(text) ?? Buffer.from(text).toString();
+    known.set(found, found);
+    return found;
+  };
+}
+
 /**
- * Parses a metadata document. Rejects with `ErpError` METADATA_UNREADABLE for what isn't one, or has a
- * document type declaration or too many levels, and with the signal's reason.
+ * Takes a metadata document part by part. `write` and `end` throw `ErpError` METADATA_UNREADABLE for what isn't
+ * one, or has a document type declaration or too many levels.
  */
-export async function parseCsdl(parts: readonly string[], signal: AbortSignal): Promise<Csdl> {
+export function createCsdlParser() {
   const draft = createDraft();
   const frames: Frame[] = [];
+  const share = createSharedTexts();
   const parser = sax.parser(true, { trim: true });
   parser.onerror = (error) => {
     throw unreadable(`The metadata is not XML: ${error.message.split('\n')[0]}`, error);
@@ -147,18 +186,20 @@ export async function parseCsdl(parts: readonly string[], signal: AbortSignal): 
   };
   parser.onopentag = (tag) => {
     if (frames.length === maxDepth) throw unreadable(`The metadata has more than ${maxDepth} levels`);
-    frames.push(openElement(draft, frames.at(-1) ?? outside, tag as sax.Tag));
+    const { name, attributes } = tag as sax.Tag;
+    const shared = Object.entries(attributes).map(([key, value]) => [key, share(value)]);
+    frames.push(openElement(draft, frames.at(-1) ?? outside, name, Object.fromEntries(shared)));
   };
   parser.onclosetag = () => frames.pop();
-  parser.ontext = (text) => addLabel(draft, frames.at(-1) ?? outside, text);
-  for (const part of parts) {
-    parser.write(part);
-    await yieldToEventLoop();
-    signal.throwIfAborted();
-  }
-  parser.close();
-  if (draft.aliases.size === 0) throw unreadable('The metadata has no schema');
-  return toCsdl(draft);
+  parser.ontext = (text) => addLabel(frames.at(-1) ?? outside, share(text));
+  return {
+    write: (part: string): void => void parser.write(part),
+    end(): Csdl {
+      parser.close();
+      if (draft.aliases.size === 0) throw unreadable('The metadata has no schema');
+      return toCsdl(draft);
+    },
+  };
 }
 
 function withBaseTypes(draft: Draft, type: CsdlType, levels = maxBaseTypes): CsdlType {
@@ -170,8 +211,20 @@ function withBaseTypes(draft: Draft, type: CsdlType, levels = maxBaseTypes): Csd
   return { ...type, properties, navigations, key: [...new Set([...base.key, ...type.key])] };
 }
 
+/** Gives what `Annotations` say to the type, property or set that their path names. */
+function addLabelsFromElsewhere({ elsewhere, types, sets }: Draft): void {
+  for (const [path, labels] of elsewhere) {
+    const [owner = '', name] = path.split('/');
+    const type = types.get(owner);
+    const members = type === undefined ? [] : [...type.properties, ...type.navigations];
+    const named = name === undefined ? type : (members.find((one) => one.name === name) ?? sets.get(name));
+    Object.assign(named ?? {}, labels);
+  }
+}
+
 export type Csdl = ReturnType<typeof toCsdl>;
 function toCsdl(draft: Draft) {
+  addLabelsFromElsewhere(draft);
   const types = new Map([...draft.types].map(([name, type]) => [name, withBaseTypes(draft, type)]));
   return {
     sets: [...draft.sets.values()],
@@ -179,7 +232,8 @@ function toCsdl(draft: Draft) {
     findType: (name: string) => types.get(resolve(draft, name)),
     /** The enumeration of this name, or the primitive type that a type definition names; else the name itself. */
     toSimple: (name: string) => draft.simple.get(resolve(draft, name)) ?? { name: resolve(draft, name) },
-    /** The text of SAP's label, else of a description, for a type, a property or a set. */
-    findLabel: (path: string) => draft.labels.get(path)?.slice(0, 200),
   };
 }
+
+/** The text of SAP's label, else of a description. */
+export const labelOf = ({ label, description }: Labelled): string | undefined => label ?? description;

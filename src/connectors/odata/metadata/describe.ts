@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import type { FieldMetadata, RecordTypeMetadata } from '../../connector.ts';
 import type { RecordTypeHead } from '../../discovery.ts';
 import type { OdataDialect, OdataSettings } from '../connection.ts';
-import type { Csdl, CsdlProperty, CsdlType } from './csdl.ts';
+import { type Csdl, type CsdlProperty, type CsdlType, labelOf } from './csdl.ts';
 import { idField, linesField, type OdataDefinition } from './definition.ts';
 import { describeFields, plainField } from './fields.ts';
 
@@ -65,7 +65,7 @@ function listEntitySets(csdl: Csdl, { entitySets }: Options) {
       const paths = own.keyField === undefined ? type?.key : [own.keyField.replaceAll('.', '/')];
       const key = (paths ?? []).map((path) => ({ path, type: typeOfPath(csdl, set.type, path) }));
       const name = toRecordTypeName(set.name, byCase.get(set.name.toLowerCase())?.length !== 1);
-      const label = csdl.findLabel(set.path) ?? (type && csdl.findLabel(type.name)) ?? set.name;
+      const label = labelOf(set) ?? (type && labelOf(type)) ?? set.name;
       return { set, name, label, type, key, own, reason: findReason(csdl, set.type, key) };
     });
 }
@@ -108,7 +108,7 @@ function describeLines(csdl: Csdl, entitySet: EntitySet) {
   const navigation = findLines(entitySet);
   const type = navigation && csdl.findType(navigation.type);
   if (type === undefined || navigation === undefined) return null;
-  const label = csdl.findLabel(navigation.path) ?? navigation.name;
+  const label = labelOf(navigation) ?? navigation.name;
   const field = { ...plainField(linesField, label, 'lines'), fields: describeFields(csdl, type) };
   return { field, of: { navigation: navigation.name, key: type.key, isCounted: true } };
 }

@@ -1,7 +1,7 @@
 // The fields of an entity type: complex properties with dots, enumerations as lists, and a reason for each
 // property that can't be synced.
 import type { FieldMetadata, FieldType } from '../../connector.ts';
-import type { Csdl, CsdlProperty, CsdlType } from './csdl.ts';
+import { type Csdl, type CsdlProperty, type CsdlType, labelOf } from './csdl.ts';
 
 const fieldTypes: readonly (readonly [FieldType, edm: RegExp])[] = [
   ['text', /^Edm\.(?:String|Guid|TimeOfDay|Duration)$/],
@@ -49,7 +49,7 @@ export function describeFields(csdl: Csdl, type: CsdlType): FieldMetadata[] {
     const isFull = fields.size >= maxFields;
     if (isFull && inside.length > 0) return;
     const reason = isFull ? `There are more than ${maxFields} fields` : findReason(csdl, property, inside);
-    const field = plainField(name, csdl.findLabel(property.path) ?? name, 'text');
+    const field = plainField(name, labelOf(property) ?? name, 'text');
     const complex = csdl.findType(property.type);
     if (reason !== undefined) fields.set(name, { ...field, syncable: false, reason });
     else if (complex === undefined)

@@ -17,8 +17,8 @@ export type OdataHttp = {
   getJson(url: string, signal: AbortSignal, preferences?: readonly string[]): Promise<JsonObject>;
   /** The service's clock: the Date header of its service document, or of the company. */
   readTime(signal: AbortSignal): Promise<Date>;
-  /** The metadata document, in parts. METADATA_TOO_LARGE for a larger one. */
-  getMetadata(signal: AbortSignal): Promise<readonly string[]>;
+  /** The metadata document, in parts. METADATA_TOO_LARGE for a larger one, and what `onPart` throws. */
+  getMetadata(onPart: (part: string) => void, signal: AbortSignal): Promise<void>;
   /** The absolute address of a link in a response. Throws LINK_REFUSED for a link to another host. */
   follow(link: string, base: string): string;
 };
@@ -90,8 +90,18 @@ export function createOdataHttp({ ctx, settings, ...parts }: Parts): OdataHttp {
       if (Number.isNaN(time.getTime())) throw inconsistentResponse('The response has no time of the ERP');
       return time;
     },
-    getMetadata: async (signal) =>
-      (await send(metadata, { accept: 'application/xml' }, maxMetadataBytes, signal)).parts,
+    async getMetadata(onPart, signal) {
+      let problem: unknown;
+      const write = (part: string): void => {
+        try {
+          if (problem === undefined) onPart(part);
+        } catch (error) {
+          problem = error;
+        }
+      };
+      await send(metadata, { accept: 'application/xml' }, maxMetadataBytes, signal, write);
+      if (problem !== undefined) throw problem;
+    },
   };
 }
 
