@@ -8,7 +8,7 @@ import { createCsdlParser } from './metadata/csdl.ts';
 import { getDefinition } from './metadata/definition.ts';
 import { describeRecordTypes, listHeads } from './metadata/describe.ts';
 import { probeRecordType } from './metadata/probe.ts';
-import { listChanges } from './read/changes.ts';
+import { listChanges, toToken } from './read/changes.ts';
 import { createReads } from './read/records.ts';
 import { createOdataHttp, type OdataHttp } from './requests/http.ts';
 
@@ -32,9 +32,13 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
   };
   return {
     ...reads,
+    async readPage(request) {
+      const { changeToken, ...page } = await reads.readPage(request);
+      return { ...page, ...(changeToken && { changeToken: toToken(account, changeToken) }) };
+    },
     changeTracking: {
       list: async ({ recordType, token, signal }) =>
-        listChanges(http, getDefinition(recordType), token, signal),
+        listChanges(http, account, getDefinition(recordType), token, signal),
     },
     test: (signal) => testConnection(ctx.clock, http, serviceRoot, signal),
     now: http.readTime,

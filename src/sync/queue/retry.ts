@@ -160,6 +160,9 @@ export function classifyFailure(
   // An outage of a server never makes a run fail, however long it lasts.
   if (error instanceof TablesPending || isNodeUnreachable(error))
     return { kind: 'wait', error: described, delayMs: backoffMs(1, retry, random), isCounted: false };
+  // The next attempt reads all records, for which no such token is needed.
+  if (error instanceof ErpError && error.code === 'CHANGES_EXPIRED')
+    return { kind: 'wait', error: described, delayMs, isCounted: true };
   if (!isStaleMetadata(error) && mayBeStaleMetadata(error, attemptsWithoutProgress))
     return {
       kind: 'wait',

@@ -5,6 +5,19 @@ import type { RunState } from '../../warehouse/run-state-row.ts';
 import { rereadKnown } from '../deletions/deletion-feed.ts';
 import { addFacts, type RunReadContext, rereadByIds, saveStep } from '../stage/read-context.ts';
 
+const expired = (message: string): ErpError =>
+  new ErpError('query', 'CHANGES_EXPIRED', message, {
+    fix: 'No action is needed: the next attempt reads all records.',
+  });
+
+/** Far more than this many changes for each record are no report that ends. */
+const maxChangesPerRecord = 10;
+function assertEnds({ prepared }: RunReadContext, { facts }: Pick<RunState['plan'], 'facts'>): void {
+  const read = Number(facts['changed']?.['read'] ?? 0);
+  if (read > maxChangesPerRecord * (prepared.rowCount + 1_000))
+    throw expired(`The ERP reports ${read} changes of ${prepared.rowCount} records, and goes on`);
+}
+
 /**
  * Reads the next part of the changes since `token`, and stores the token that follows it with what was read. Throws what
  * `stageRunPage` and the connector throw: `CHANGES_EXPIRED` where only a complete read can go on.
@@ -15,17 +28,17 @@ export async function readTracked(
   token: string,
 ): Promise<RunState> {
   const { connector, recordType, signal, config } = reading;
-  if (connector.changeTracking === undefined)
-    throw new ErpError('query', 'CHANGES_EXPIRED', 'The ERP no longer keeps track of changes', {
-      fix: 'No action is needed: the next attempt reads all records.',
-    });
+  if (connector.changeTracking === undefined) throw expired('The ERP no longer keeps track of changes');
   const part = await connector.changeTracking.list({ recordType, token, signal });
   signal.throwIfAborted();
-  const changed = await rereadByIds(reading, state, [...new Set(part.changed)], 'absent');
-  const removed = config.deletions === 'none' ? [] : [...new Set(part.removed)];
-  const { state: read, absent } = await rereadKnown(reading, changed.state, removed, 'feed');
-  const facts = addFacts(read, 'changed', { pages: 1, read: part.changed.length - changed.absent.length });
-  const feed = { listed: part.removed.length, deleted: absent.length };
+  const ids = [...new Set(part.changed)];
+  const removed = [...new Set(part.removed)];
+  const changed = await rereadByIds(reading, state, ids, 'absent');
+  const gone = config.deletions === 'none' ? [] : removed;
+  const { state: read, absent } = await rereadKnown(reading, changed.state, gone, 'feed');
+  const facts = addFacts(read, 'changed', { pages: 1, read: ids.length - changed.absent.length });
+  const feed = { listed: removed.length, deleted: absent.length };
+  assertEnds(reading, facts);
   return saveStep(reading, read, {
     plan: {
       step: part.hasMore ? 'pages' : 'rejected',

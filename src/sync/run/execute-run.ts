@@ -8,7 +8,13 @@ import { AppError } from '../../core/errors.ts';
 import { inDataTransaction, inTransaction } from '../../db/transaction.ts';
 import { findSyncedColumns } from '../../warehouse/record-state.ts';
 import { hasUnreadableValues } from '../../warehouse/rejections.ts';
-import { LostLease, type RunState, takeOverRunState, usesFreshTable } from '../../warehouse/run-state-row.ts';
+import {
+  discardRun,
+  LostLease,
+  type RunState,
+  takeOverRunState,
+  usesFreshTable,
+} from '../../warehouse/run-state-row.ts';
 import { flushStaged } from '../../warehouse/staging.ts';
 import { tenantSchema, updateTenantSchema } from '../../warehouse/tenant-schema.ts';
 import { type CreateConnector, fetchAndStoreDescriptions } from '../account/connection.ts';
@@ -192,9 +198,29 @@ async function getReadableRecordType(run: Run, connector: Connector): Promise<Re
   return { recordType: withFilter(recordType, run.config.filter), ...loaded };
 }
 
-/** After changes since a token that the ERP no longer knows, the next attempt reads all records. */
-async function readAllNext(run: Run, error: unknown): Promise<never> {
-  if (error instanceof ErpError && error.code === 'CHANGES_EXPIRED') await saveRunMode(run, 'full');
+/** The next attempt begins with the first page. Throws `LostLease`. */
+const discardProgress = ({ ctx, lease }: Run): Promise<void> =>
+  inDataTransaction(ctx.db.data, async (client) => {
+    const schema = tenantSchema(ctx.organizationId);
+    await takeOverRunState(client, schema, lease.runId, lease.epoch);
+    await discardRun(client, schema, lease.runId);
+  });
+
+/** So many attempts to read tracked changes, whose errors may be those of the token. */
+const maxTrackedAttempts = 2;
+
+/**
+ * What an error of reading means for the next attempt: it reads all records where changes since a token can't be
+ * listed, and begins again where the record at the checkpoint is gone.
+ */
+async function startOver(run: Run, { state: { plan } }: PreparedRun, error: unknown): Promise<never> {
+  if (!(error instanceof ErpError)) throw error;
+  const { kind, code, retryAfterMs } = error;
+  const isDoubtful = kind === 'answer' || (code === 'SERVER_ERROR' && retryAfterMs === null);
+  const isTracked = plan.mode === 'incremental' && (plan.changeToken ?? null) !== null;
+  const isTried = run.row.attempts_without_progress >= maxTrackedAttempts;
+  if (code === 'CHANGES_EXPIRED' || (isTracked && isDoubtful && isTried)) await saveRunMode(run, 'full');
+  if (code === 'CURSOR_GONE') await discardProgress(run);
   throw error;
 }
 
@@ -337,10 +363,8 @@ async function readAndPublish(run: Run, requests: RequestCounter, createConnecto
   await startReading(run, prepared);
   const reading = createReading(run, requests, connector, recordType, prepared);
   const { mode } = prepared.state.plan;
-  const { state, proof } =
-    mode === 'full'
-      ? await readFull(reading)
-      : await readIncremental(reading).catch((error: unknown) => readAllNext(run, error));
+  const read = mode === 'full' ? readFull : readIncremental;
+  const { state, proof } = await read(reading).catch((error: unknown) => startOver(run, prepared, error));
   signal.throwIfAborted();
   await assertTypesAreCurrent(run, connector, readable, state.counters);
   await recordSignIn(ctx, run.connection);

@@ -255,12 +255,14 @@ async function startRun(
 function canResume(
   state: RunState | undefined,
   columns: readonly RecordColumn[],
-  { recordType: { filter, listedTypes }, requestedMode }: RunRequest,
+  { recordType: { filter, listedTypes, modifiedField }, requestedMode }: RunRequest,
   before: RecordState,
 ): state is RunState {
   return (
     state?.plan.provesPages === true &&
     (requestedMode !== 'full' || state.plan.mode === 'full') &&
+    (state.plan.mode !== 'incremental' ||
+      (modifiedField === null) === ((state.plan.changeToken ?? null) !== null)) &&
     haveSameColumns(state.columns, columns) &&
     isComparedTableCurrent(state, before) &&
     isDeepStrictEqual(state.plan.filter ?? null, filter ?? null) &&

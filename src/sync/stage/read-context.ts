@@ -196,10 +196,10 @@ export async function rereadByIds(
  */
 export function assertAscendingPage(
   { recordType: { keyOrder } }: Pick<RunReadContext, 'recordType'>,
-  page: { readonly records: readonly { readonly id: string }[] },
+  page: { readonly records: readonly { readonly id: string }[]; readonly isUnordered?: boolean },
   { checkpoint, plan: { idType } }: RunState,
 ): void {
-  if (checkpoint === null) return;
+  if (checkpoint === null || page.isUnordered === true) return;
   const isEarly = (id: string): boolean =>
     keyOrder === 'server' ? id === checkpoint : isValidId(id, idType) && !isIdBefore(checkpoint, id, idType);
   const early = page.records.find(({ id }) => isEarly(id));

@@ -2,6 +2,7 @@
 // happens where these can't be used.
 import { startODataSimulator } from 'odata-simulator';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { OdataSettings } from '../../../src/connectors/odata/connection.ts';
 import { createTenantConnector } from '../../../src/sync/account/connection.ts';
 import { isFinal } from '../../../src/sync/queue/run-state.ts';
 import { claimRun, type RunRow } from '../../../src/sync/queue/runs.store.ts';
@@ -59,12 +60,9 @@ afterAll(async () => {
   await proxy.stop();
   await service.stop();
 });
-beforeEach(async () => {
+const connect = async (more: Partial<OdataSettings> = {}) => {
   const { credentials, serviceRoot } = service;
   if (credentials.kind !== 'header') throw new Error('the profile signs in by a header');
-  for (const id of Object.keys(truth())) service.records.remove({ table, id }, true);
-  ids = Array.from({ length: 35 }, (_, index) => create(`Order ${index}`));
-  fixture = await syncFixture(site.ctx, memoryErp(), { recordType: table });
   await enterConnection(fixture, 'netsuite', {
     kind: 'odata',
     settings: {
@@ -73,9 +71,18 @@ beforeEach(async () => {
         serviceRoot: proxy.url + new URL(serviceRoot).pathname,
         signIn: { method: 'header', name: credentials.name },
       },
+      ...more,
     },
     secrets: { headerValue: credentials.value },
   });
+};
+beforeEach(async () => {
+  service.putFaults();
+  proxy.onRequest = () => undefined;
+  for (const id of Object.keys(truth())) service.records.remove({ table, id }, true);
+  ids = Array.from({ length: 35 }, (_, index) => create(`Order ${index}`));
+  fixture = await syncFixture(site.ctx, memoryErp(), { recordType: table, maxDeleteShare: 0.5 });
+  await connect();
 });
 
 describe('orders of a service that tracks their changes', () => {
@@ -99,6 +106,45 @@ describe('orders of a service that tracks their changes', () => {
     service.records.expireDeltas();
     expect(await sync()).toMatchObject({ mode: 'full', status: 'succeeded', counts: { updated: 1 } });
     expect(await sync()).toMatchObject({ mode: 'incremental', counts: { fetched: 0 } });
+  });
+
+  it('are read completely once the link has expired, also where the first request fails', async () => {
+    await sync();
+    rename(ids[0] ?? '', 'Renamed');
+    service.records.expireDeltas();
+    const before = proxy.count();
+    proxy.onRequest = (count) => void (count === before + 1 && proxy.faults.push(503));
+    expect(await sync()).toMatchObject({ mode: 'full', status: 'succeeded', counts: { updated: 1 } });
+  });
+
+  it('are read completely where the report of changes fails for long', async () => {
+    await sync();
+    rename(ids[0] ?? '', 'Renamed');
+    service.putFaults({ on: { kind: 'delta' }, status: 500 });
+    expect(await sync()).toMatchObject({ mode: 'full', status: 'succeeded', counts: { updated: 1 } });
+  });
+
+  it('are read completely from another account: its changes are not those of the link', async () => {
+    await sync();
+    await connect({ tenant: { in: 'query', name: 'tenant', value: 'other' } });
+    rename(ids[0] ?? '', 'Renamed');
+    expect(await sync()).toMatchObject({ mode: 'full', counts: { updated: 1 } });
+  });
+
+  it('are read from the first page again where the record at which an interrupted read goes on is gone', async () => {
+    await sync();
+    const before = proxy.count();
+    proxy.onRequest = (count) => {
+      if (count !== before + 6) return undefined;
+      for (const id of [9, 19, 29].map((index) => ids[index] ?? ''))
+        service.records.remove({ table, id }, true);
+      proxy.faults.push(503);
+      return undefined;
+    };
+    const run = await sync('full');
+    expect(run).toMatchObject({ mode: 'full', status: 'succeeded' });
+    expect(run.attempt).toBeGreaterThan(1);
+    expect(await rows()).toEqual(truth());
   });
 
   it('are reported again to the next run where one failed', async () => {

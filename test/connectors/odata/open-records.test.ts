@@ -20,7 +20,7 @@ const metadata = metadataWith(
   '<EntitySet Name="invoices" EntityType="ns.invoice"/>',
 );
 const serve = () => {
-  wire.answer = serving(metadata, (seen, response) => {
+  wire.answer = serving(metadata, (seen) => {
     const { $filter = '' } = optionsOf(seen);
     const after = /id gt (\d+)/.exec($filter)?.[1];
     const ids = [...$filter.matchAll(/id eq (\d+)/g)].map(([, id]) => id);

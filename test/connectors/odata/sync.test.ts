@@ -115,6 +115,20 @@ describe('records of a service that refuses to order by key', () => {
   const stored = async () =>
     Object.fromEntries((await fixture.rows()).map((row) => [row['id'], row['f_name']]));
 
+  it('are stored once where the service has them on two pages', async () => {
+    wire.answer = serving(metadata, (seen, response) => {
+      const { $orderby, $count, $skiptoken = '0' } = optionsOf(seen);
+      if ($orderby !== undefined) return json(response, 400, { error: { message: 'not sortable' } });
+      if ($count === 'true') return { value: [], '@odata.count': names.size };
+      const from = Number($skiptoken);
+      const all = [...names].map(([code, name]) => ({ code, name }));
+      const next = { '@odata.nextLink': `things?$skiptoken=${from + 4}` };
+      return { value: all.slice(from, from + 5), ...(from + 5 < all.length && next) };
+    });
+    expect(await sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 11 } });
+    expect(await stored()).toEqual(Object.fromEntries(names));
+  });
+
   it('are the same after edits, deletions and creations', async () => {
     expect(await sync()).toMatchObject({ status: 'succeeded', counts: { inserted: 11 } });
     expect(await stored()).toEqual(Object.fromEntries(names));
