@@ -35,7 +35,7 @@ describe('the form of a kind', () => {
     expect(kinds.every(({ text }) => text.length > 30)).toBe(true);
   });
 
-  it('begins with values that are valid once what is required is entered', () => {
+  it('begins with values that are valid once what is required is entered; of secrets, spaces count', () => {
     const fields = fieldsOf('odata');
     const required = fields.filter(
       ({ required, options, when = {} }) =>
@@ -52,7 +52,7 @@ describe('the form of a kind', () => {
     const entered = Object.fromEntries(required.map(({ name }) => [name, ` https://${name}.example `]));
     const input = toKindInput(fields, { ...toKindValues(fields), ...entered });
     expect(ConnectionInput.parse({ kind: 'odata', name: 'bc', ...input })).toEqual({
-      ...{ kind: 'odata', name: 'bc', secrets: { clientSecret: 'https://secrets.clientSecret.example' } },
+      ...{ kind: 'odata', name: 'bc', secrets: { clientSecret: ' https://secrets.clientSecret.example ' } },
       settings: {
         serviceRoot: 'https://serviceRoot.example',
         dialect: 'generic',

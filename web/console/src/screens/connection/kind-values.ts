@@ -46,7 +46,8 @@ function enter(outer: Json, name: string): Json {
 export function toKindInput(fields: Fields, values: KindValues): { settings: object; secrets?: object } {
   const settings: Json = {};
   for (const field of fields.filter((one) => createTest(one)(values))) {
-    const text = values[field.name]?.trim() ?? '';
+    const entered = values[field.name] ?? '';
+    const text = field.kind === 'password' ? entered : entered.trim();
     const isEmpty = text === '' && field.kind !== 'check';
     const path = (isEmpty ? (field.nullable ?? '') : field.name).split('.');
     const last = path.pop() ?? '';
@@ -62,17 +63,21 @@ export function toKindInput(fields: Fields, values: KindValues): { settings: obj
  * The service names problems with secrets by all of them. `stored`: what a connection that exists has; `hint` tells its
  * secret from others.
  */
-export const toSpecs = (fields: Fields, stored: KindValues | null, hint: string) =>
-  fields.map((field) => {
+export function toSpecs(fields: Fields, stored: KindValues | null, hint: string) {
+  const secrets = fields.filter((one) => one.kind === 'password' && stored && createTest(one)(stored));
+  const toReplace =
+    secrets.length > 1 ? 'Enter all of them to replace them' : 'Enter another one to replace it';
+  return fields.map((field) => {
     const { name, label, nullable } = field;
     const when = createTest(field);
-    const isStored = field.kind === 'password' && stored !== null && when(stored);
+    const isStored = secrets.includes(field);
     return {
       ...{ ...field, when, path: name.replace(/(?<=^secrets)\..*/, '') },
       ...(nullable === name && { label: `${label} (optional)` }),
-      ...(isStored && { required: false, hint: `Stored${hint}. Enter another one to replace it.` }),
+      ...(isStored && { required: false, hint: `Stored${hint}. ${toReplace}.` }),
     };
   });
+}
 
 /** What is stored, in words. */
 export const listKindFacts = (fields: Fields, stored: KindValues) =>

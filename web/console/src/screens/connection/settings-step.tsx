@@ -34,7 +34,9 @@ function nextStep(values: KindValues, connection: Connection | null): Step {
 
 type Props = { kind: Kind; connection: Connection | null; taken: readonly string[] };
 
-export function SettingsStep({ kind: { kind, fields }, connection: before, taken }: Props) {
+export function SettingsStep({ kind: { kind, fields: all }, connection: before, taken }: Props) {
+  // Certificates have a step of their own: a draft of an earlier id would activate that one again.
+  const fields = all.filter(({ name }) => !name.startsWith('authentication.certificate'));
   const draft = `connection ${before?.name ?? `+ ${kind}`}`;
   const stored = before && toKindValues(fields, before.settings);
   const hint = before?.credentialHint ? `, ends in ${before.credentialHint}` : '';
