@@ -57,13 +57,13 @@ function resolve({ aliases }: Draft, name: string): string {
   return (aliases.get(name.slice(0, dot)) ?? name.slice(0, dot)) + name.slice(dot);
 }
 
-/** Adds what an element says. Returns what annotations within it are about. */
+/** Adds what an element says. Returns what annotations within it are about; none: nothing that has a label. */
 type Opener = (draft: Draft, attributes: Attributes) => Labelled | undefined;
 
 const openNamespace: Opener = (draft, { Namespace: namespace = '', Alias: alias = namespace }) => {
   draft.aliases.set(alias, namespace);
   draft.namespace = namespace;
-  return {};
+  return undefined;
 };
 const openType: Opener = (draft, { Name: own, BaseType: baseType = '' }) => {
   const name = `${draft.namespace}.${own}`;
@@ -84,7 +84,7 @@ const openProperty =
   };
 const openSet: Opener = (draft, { Name: name = '', EntityType: type }) => {
   draft.bindings = new Map();
-  if (type === undefined) return {};
+  if (type === undefined) return undefined;
   const set: CsdlSet = { name, type, bindings: draft.bindings };
   draft.sets.set(name, set);
   return set;
@@ -101,15 +101,10 @@ const openers: Readonly<Record<string, Opener>> = {
   Schema: openNamespace,
   EntityType: openType,
   ComplexType: openType,
-  EnumType: ({ simple, namespace }, { Name: own, IsFlags: flags }) => {
-    const name = `${namespace}.${own}`;
-    simple.set(name, { name, isFlags: flags === 'true' });
-    return {};
-  },
-  TypeDefinition: ({ simple, namespace }, { Name: name, UnderlyingType: underlying = '' }) => {
-    simple.set(`${namespace}.${name}`, { name: underlying });
-    return {};
-  },
+  EnumType: ({ simple, namespace: of }, { Name: name, IsFlags: flags }) =>
+    void simple.set(`${of}.${name}`, { name: `${of}.${name}`, isFlags: flags === 'true' }),
+  TypeDefinition: ({ simple, namespace: of }, { Name: name, UnderlyingType: underlying = '' }) =>
+    void simple.set(`${of}.${name}`, { name: underlying }),
   PropertyRef: ({ type }, { Name: name = '' }) => void type?.key.push(name),
   Property: openProperty('properties'),
   NavigationProperty: openProperty('navigations'),
@@ -118,7 +113,7 @@ const openers: Readonly<Record<string, Opener>> = {
     if (navigation) navigation.constraints = [...navigation.constraints, [property, referenced]];
     return undefined;
   },
-  EntityContainer: () => ({}),
+  EntityContainer: () => undefined,
   EntitySet: openSet,
   Singleton: openSet,
   NavigationPropertyBinding: ({ bindings }, { Path: path = '', Target: target = '' }) =>
@@ -139,11 +134,11 @@ function addLabel({ about, term }: Frame, text: string): void {
 function openElement(draft: Draft, parent: Frame, tag: string, attributes: Attributes): Frame {
   const name = tag.slice(tag.indexOf(':') + 1);
   if (parent === outside) assertVersion(name, attributes);
-  const own = Object.hasOwn(openers, name) ? openers[name]?.(draft, attributes) : undefined;
+  const about = Object.hasOwn(openers, name) ? (openers[name]?.(draft, attributes) ?? {}) : parent.about;
   // What is said of an annotation, or for some purpose only, is no label of the element.
   const isOther = attributes['Qualifier'] !== undefined || (parent.term !== '' && name !== 'String');
   const term = name === 'String' ? parent.term : resolve(draft, attributes['Term'] ?? '');
-  const frame: Frame = { name, about: isOther ? null : (own ?? parent.about), term };
+  const frame: Frame = { name, about: isOther ? null : about, term };
   const { 'sap:label': label, String: text } = attributes;
   if (text !== undefined) addLabel(frame, text);
   if (label !== undefined) addLabel({ ...frame, term: labelTerm }, label);

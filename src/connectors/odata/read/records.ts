@@ -1,5 +1,5 @@
 // Reads records by key, by id and by modification time: `$filter`, `$orderby` and `$top`, never `$skip`.
-import type { Connector, IdRange, RecordTypeMetadata } from '../../connector.ts';
+import type { Connector, IdRange, PageRequest, RecordTypeMetadata } from '../../connector.ts';
 import { httpError } from '../../http/errors.ts';
 import { createWalker } from '../../http/walk.ts';
 import type { OdataSettings } from '../connection.ts';
@@ -20,13 +20,8 @@ import { allOf, changedFilter, keyPaths, type Plan, planRead, toOptions, toSelec
 import { toPage } from './rows.ts';
 import { parseValue } from './values.ts';
 
-type Selection = {
-  readonly afterId: string | null;
-  readonly changedSince?: Date | null;
-  readonly limit: number;
-  readonly signal: AbortSignal;
-  readonly tracksChanges?: boolean;
-};
+type Selection = Pick<PageRequest, 'afterId' | 'limit' | 'signal' | 'tracksChanges'> &
+  Partial<Pick<PageRequest, 'changedSince'>>;
 type Service = { readonly http: OdataHttp; readonly settings: OdataSettings };
 
 const maxIds = 1_000;
@@ -175,9 +170,9 @@ export function createReads(
     count: async (recordType, signal, range) =>
       countRecords(service, getDefinition(recordType), [], signal, range),
     async countChanged({ recordType, since, signal, range }) {
-      const { definition, ...plan } = planRead(recordType, []);
-      const changed = changedFilter({ definition, ...plan }, since);
-      const records = await countRecords(service, definition, changed, signal, range);
+      const plan = planRead(recordType, []);
+      const changed = changedFilter(plan, since);
+      const records = await countRecords(service, plan.definition, changed, signal, range);
       return { records, withChangedLines: null };
     },
   };

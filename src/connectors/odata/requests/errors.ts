@@ -1,4 +1,5 @@
 // Maps what an OData service did to an ErpError: its kind, stable code, and what a person can do about it.
+import { z } from 'zod';
 import type { GuardedResponse } from '../../../core/network/guarded-fetch.ts';
 import { findJson } from '../../../core/text/parse-json.ts';
 import { ErpError, type ErpErrorKind } from '../../connector.ts';
@@ -32,13 +33,11 @@ export const inconsistentResponse = (message: string): ErpError =>
 /** Parsing a longer body would hold the event loop. */
 const maxErrorLength = 1_000_000;
 
+const ErrorBody = z.object({ error: z.object({ message: z.string() }) });
 /** The message of an OData error response; empty where the body has none. */
 function errorMessage({ text }: GuardedResponse): string {
-  const body = text.length > maxErrorLength ? undefined : findJson(text);
-  const error: unknown = typeof body === 'object' && body !== null ? Reflect.get(body, 'error') : undefined;
-  const message: unknown =
-    typeof error === 'object' && error !== null ? Reflect.get(error, 'message') : undefined;
-  return typeof message === 'string' ? message.slice(0, 500) : '';
+  const { data } = ErrorBody.safeParse(text.length > maxErrorLength ? undefined : findJson(text));
+  return data?.error.message.slice(0, 500) ?? '';
 }
 
 /** How ASP.NET, SAP Gateway and CAP name a property that doesn't exist. */
