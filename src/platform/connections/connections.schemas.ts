@@ -89,7 +89,7 @@ const OdataSettingsInput = OdataSettings.extend({
   dialect: OdataSettings.shape.dialect.default('generic').meta({
     title: 'Product',
     description:
-      'The ERP behind the service, whose known deviations from the standard are taken into account. `generic` becomes another one where the service root is certain to be of it',
+      'The ERP behind the service, whose known deviations from the standard are taken into account. A service root that is certain to be of one of them has it by itself',
     'x-enumDescriptions': {
       businessCentral: 'Microsoft Dynamics 365 Business Central',
       dynamics365: 'Microsoft Dynamics 365 Finance',
@@ -102,7 +102,7 @@ const OdataSettingsInput = OdataSettings.extend({
   company: OdataSettings.shape.company
     .default(null)
     .describe(
-      'Where requests name the company, if the service has several. Dynamics 365 reads all companies that the user may, or with `{"in":"query","name":"dataAreaId",…}` one',
+      'Where requests name the company, if the service has several. Dynamics 365 reads all companies that the user may, or one by a query parameter `dataAreaId`',
     ),
   tenant: OdataSettings.shape.tenant
     .default(null)
