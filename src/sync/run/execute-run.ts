@@ -206,7 +206,7 @@ const discardProgress = ({ ctx, lease }: Run): Promise<void> =>
     await discardRun(client, schema, lease.runId);
   });
 
-/** So many attempts to read tracked changes, whose errors may be those of the token. */
+/** After as many attempts to read tracked changes, their errors are taken for those of the token. */
 const maxTrackedAttempts = 2;
 
 /**
