@@ -32,6 +32,8 @@ export type Company = {
    * it meanwhile; however often the database becomes unavailable, and again when a failover lost it.
    */
   sync(recordType: RecordTypeName, mode: 'incremental' | 'full'): Promise<RunRow>;
+  /** The same, by the id of the sync. */
+  syncConfig(configId: string, mode: 'incremental' | 'full'): Promise<RunRow>;
   /** Whether there is such a run, and it has ended: a failover may have lost either. */
   hasEnded(id: string): Promise<boolean>;
   leave(): Promise<void>;
@@ -100,12 +102,12 @@ async function connect({ account, wire }: Fixture, api: Api, signIn: Plan['signI
   await put({ method: 'oauth2', clientId, certificateId });
 }
 
-function followRuns(tenant: TenantCtx, configId: Company['configId']) {
+function followRuns(tenant: TenantCtx) {
   const { organizationId } = tenant;
   const find = (id: string): Promise<RunRow | undefined> =>
     inTransaction(tenant, (tx) => findRun(tx, organizationId, id));
-  const end = (recordType: RecordTypeName, id: string): Promise<RunRow | 'lost'> =>
-    waitFor(`the end of a run of ${recordType}`, async () => {
+  const end = (configId: string, id: string): Promise<RunRow | 'lost'> =>
+    waitFor(`the end of a run of the sync ${configId}`, async () => {
       const row = await find(id);
       if (row === undefined) return 'lost';
       return isFinal(row.status) ? row : undefined;
@@ -114,13 +116,13 @@ function followRuns(tenant: TenantCtx, configId: Company['configId']) {
     find,
     end,
     /** Waits for the end of the runs that are open now; undefined when there is none. */
-    async endOpen(recordType: RecordTypeName): Promise<RunRow | undefined> {
+    async endOpen(configId: string): Promise<RunRow | undefined> {
       for (let last: RunRow | undefined; ; ) {
         const open = await patiently(() =>
-          inTransaction(tenant, (tx) => findOpenRun(tx, organizationId, configId(recordType))),
+          inTransaction(tenant, (tx) => findOpenRun(tx, organizationId, configId)),
         );
         if (open === undefined) return last;
-        const ended = await end(recordType, open.id);
+        const ended = await end(configId, open.id);
         last = ended === 'lost' ? last : ended;
       }
     },
@@ -143,7 +145,15 @@ export async function makeCompany(fixture: Fixture, plan: Plan): Promise<Company
   }
   const schema = tenantSchema(organizationId);
   const configId = (recordType: RecordTypeName): string => configs.get(recordType) ?? '';
-  const runs = followRuns(tenant, configId);
+  const runs = followRuns(tenant);
+  const syncConfig: Company['syncConfig'] = async (id, mode) => {
+    for (;;) {
+      await runs.endOpen(id);
+      const made = await ask(202, () => api('post', `/sync-configs/${id}/trigger`, { mode }));
+      const run = await runs.end(id, made.id);
+      if (run !== 'lost') return (await runs.endOpen(id)) ?? run;
+    }
+  };
   return {
     organizationId,
     tenant,
@@ -153,16 +163,8 @@ export async function makeCompany(fixture: Fixture, plan: Plan): Promise<Company
     api,
     configId,
     ask,
-    async sync(recordType, mode) {
-      for (;;) {
-        await runs.endOpen(recordType);
-        const { id } = await ask(202, () =>
-          api('post', `/sync-configs/${configId(recordType)}/trigger`, { mode }),
-        );
-        const run = await runs.end(recordType, id);
-        if (run !== 'lost') return (await runs.endOpen(recordType)) ?? run;
-      }
-    },
+    sync: (recordType, mode) => syncConfig(configId(recordType), mode),
+    syncConfig,
     async hasEnded(id) {
       const row = await patiently(() => runs.find(id));
       return row !== undefined && isFinal(row.status);

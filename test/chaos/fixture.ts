@@ -31,6 +31,7 @@ import { type Cluster, startCluster } from './cluster.ts';
 import { writeCustomValues } from './custom-fields.ts';
 import { type Control, openControl } from './faults/control.ts';
 import { copyGenericRecords } from './generic-records.ts';
+import { type OtherErp, startOtherErp } from './other-erp.ts';
 import { openWire, type Wire } from './wire.ts';
 
 export type Fixture = {
@@ -47,6 +48,8 @@ export type Fixture = {
   readonly control: Control;
   readonly books: Books;
   readonly wire: Wire;
+  /** An ERP of another kind, for a second connection. */
+  readonly other: OtherErp;
   readonly logLevel: string;
   /** The mutant that the worker processes run with, by name; see `mutants/`. */
   readonly mutant?: string;
@@ -155,7 +158,9 @@ async function build(
   const address = await openServiceDatabase(cluster);
   const wire = await openWire(account.url);
   closing.push(wire.close);
-  const settings = shortSettings(wire.host);
+  const other = await startOtherErp();
+  closing.push(other.stop);
+  const settings = shortSettings(`${wire.host},${other.host}`);
   const db = openDb(address, address, { control: 8, data: 8 }, settings.readTimeoutMs);
   closing.push(db.close);
   const key = randomBytes(32);
@@ -183,6 +188,7 @@ async function build(
     control,
     books,
     wire,
+    other,
     logLevel,
   };
 }

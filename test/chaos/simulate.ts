@@ -8,6 +8,7 @@ import type { Fixture } from './fixture.ts';
 import { openLedger } from './oracle/ledger.ts';
 import { type Oracle, openOracle } from './oracle/oracle.ts';
 import { type Named, type RunView, readRun } from './oracle/run-report.ts';
+import { type OtherSyncs, openOtherSyncs } from './other-erp.ts';
 import { type Action, createPlan, has, least, type Plan, type RecordTypeName, type Round } from './plan.ts';
 import { comeToRest } from './quiet.ts';
 import { countEdits, countFaults, openReport, type Report } from './report.ts';
@@ -28,6 +29,7 @@ type Ended = { readonly run: RunView; readonly named: Named };
 export type Scene = Stage & {
   readonly actions: Actions;
   readonly oracle: Oracle;
+  readonly others: OtherSyncs;
   /** Performs an action; the oracle reads the account before each step of its clock. */
   perform(action: Action): Promise<void>;
   /** Performs actions while no run is judged: the oracle reads the account once for all of them. */
@@ -128,7 +130,7 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
     for (const action of due) await scene.perform(action);
   };
   fixture.wire.begin((_count, question) => turns(() => perform(ahead.due(question))));
-  await syncAll(scene, turns, round);
+  await Promise.all([syncAll(scene, turns, round), scene.others.playRound(round.full)]);
   fixture.wire.begin(async () => undefined);
   // The runs made fewer requests than expected: it happens between this round and the next.
   await turns(() => perform(ahead.left()));
@@ -144,9 +146,10 @@ async function playRound(scene: Scene, turns: Turns, round: Round): Promise<void
 }
 
 async function finish(scene: Scene, tamper: Tamper): Promise<void> {
-  const { fixture, company, plan, oracle } = scene;
+  const { fixture, company, plan, oracle, others } = scene;
   if (plan.quiet === false) return oracle.finish();
   await comeToRest(scene);
+  await others.finish();
   /** Those who follow have seen the state before it. */
   const bend = async (how: Tamper['beforeLastRun']): Promise<void> => {
     if (how === undefined) return;
@@ -164,12 +167,14 @@ async function play(
   stage: Omit<Stage, 'onChange' | 'clients'>,
   { untilRed = false, ...tamper }: Conduct,
 ): Promise<void> {
-  const { plan, company, report } = stage;
+  const { fixture, plan, company, report } = stage;
   const oracle = await openOracle(stage);
+  const others = await openOtherSyncs(fixture, company, plan, report);
   let isBetween = false;
   const scene: Scene = {
     ...stage,
     oracle,
+    others,
     clients: oracle.clients,
     onChange: async () => {
       if (!isBetween) await oracle.note();
