@@ -2,6 +2,7 @@
 // rows, which must equal what the ERP holds.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ConnectorKinds } from '../../src/connectors/kinds.ts';
+import type { ListedRecord } from '../../src/connectors/source-records.ts';
 import { createTenantConnector } from '../../src/sync/account/connection.ts';
 import { isFinal } from '../../src/sync/queue/run-state.ts';
 import { claimRun, type RunRow } from '../../src/sync/queue/runs.store.ts';
@@ -50,7 +51,8 @@ export function describeErp(
   { renews = true, seed = 20_261_130 }: { readonly renews?: boolean; readonly seed?: number } = {},
 ): void {
   const erpSettings = { ...testSettings.erp, allowedHosts: ['127.0.0.1'] };
-  const site = useSync({ pageSize }, { settings: { erp: erpSettings } });
+  // Times have whole seconds. More overlap would read again what a connector misses.
+  const site = useSync({ pageSize, overlapMs: 1_000, settleMs: 1_000 }, { settings: { erp: erpSettings } });
   let erp: ForeignErp;
   let proxy: FaultyProxy;
   let fixture: SyncFixture;
@@ -119,6 +121,48 @@ export function describeErp(
       await erp.remove([...added, ...ids.slice(25, 28)]);
       expect(await expectSynced('full')).toMatchObject({ counts: { deleted: 6 } });
       await expectEqual();
+    });
+
+    it('is followed where as many records appear as disappear, so that their number stays', async () => {
+      await expectSynced('full');
+      const [first = ''] = (await erp.truth()).keys();
+      await erp.create(['In its place']);
+      await erp.remove([first]);
+      await expectSynced();
+      await expectEqual();
+    });
+
+    it('counts and lists by ranges of ids, and refuses what it does not offer', async () => {
+      const connector = await createTenantConnector(fixture.tenant, 'foreign', erp.kinds);
+      const [recordType] = await connector.metadata(noSignal, [erp.recordType]);
+      if (recordType === undefined) throw new Error(`${erp.recordType} is not described`);
+      const request = { recordType, signal: noSignal };
+      const listed: ListedRecord[] = [];
+      for (let hasMore = true; hasMore; ) {
+        const page = await connector.listIds({ ...request, afterId: listed.at(-1)?.id ?? null, limit: 20 });
+        listed.push(...page.listed);
+        hasMore = page.hasMore;
+      }
+      const ids = listed.map(({ id }) => id);
+      expect(ids.toSorted()).toEqual([...(await erp.truth()).keys()].sort());
+      const count = (afterId: string | null, upTo: string | null) =>
+        connector.count(recordType, noSignal, { afterId, upTo });
+      const [third = '', tenth = ''] = [ids[2], ids[9]];
+      expect([await count(null, third), await count(third, tenth), await count(tenth, null)]).toEqual([
+        3,
+        7,
+        ids.length - 10,
+      ]);
+      const behind = await connector.listIds({ ...request, afterId: third, limit: 5 });
+      expect(behind).toEqual({ listed: listed.slice(3, 8), hasMore: true });
+      const wanted = [third, tenth];
+      const byIds = await connector.readByIds({ ...request, fields: [], ids: wanted });
+      expect(byIds.records.map(({ id }) => id).toSorted()).toEqual(wanted.toSorted());
+      const many = Array.from({ length: 1_001 }, (_, index) => String(index + 1));
+      await expect(connector.readByIds({ ...request, fields: [], ids: many })).rejects.toThrow(RangeError);
+      const unknown = { ...request, fields: ['nosuchfield'], afterId: null, changedSince: null, limit: 1 };
+      await expect(connector.readPage(unknown)).rejects.toMatchObject({ code: 'FIELD_NOT_SYNCABLE' });
+      expect(await connector.test(noSignal)).toMatchObject({ ok: true, problems: [] });
     });
 
     const faults: readonly Fault[] = [500, 503, 429, ...(renews ? [401] : []), 'html', 'cut', 'lost'];

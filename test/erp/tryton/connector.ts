@@ -331,7 +331,10 @@ export const tryton: ConnectorKind<TrytonSettings, TrytonSecrets> = {
       },
       readPage: ({ afterId, changedSince: since, limit, ...read }) =>
         search(call, read, [...between({ afterId }), ...changedSince(since)], limit),
-      readByIds: ({ ids, ...read }) => search(call, read, named(ids), ids.length),
+      readByIds: async ({ ids, ...read }) => {
+        if (ids.length > 1_000) throw new RangeError(`at most 1,000 ids per call, got ${ids.length}`);
+        return search(call, read, named(ids), ids.length);
+      },
       scan: ({ ids, afterId, recordType, fields, signal, ...rest }) =>
         ids === undefined
           ? search(
