@@ -8,12 +8,13 @@ import { StepFrame } from './instructions.tsx';
 import { type KindValues, toKindInput, toKindValues, toSpecs } from './kind-values.ts';
 import { type Connection, currentCertificate, type Entered, type Step, saveConnection } from './words.ts';
 
-const nameField = {
+/** The name of the connection; `kind`: its example. */
+const createNameField = (kind: string) => ({
   name: 'name',
   label: 'Name of the connection',
   required: true,
-  hint: "It can't change. The names of the record types begin with it, as in odata:customers, unless it is the first connection.",
-} as const;
+  hint: `It can't change. The names of the record types begin with it, as in ${kind}:customers, unless it is the first connection.`,
+});
 
 /** The kind's own name, or the first free one with a number. */
 function suggestName(kind: string, taken: readonly string[]): string {
@@ -55,7 +56,7 @@ export function SettingsStep({ kind: { kind, fields: all }, connection: before, 
   return (
     <StepFrame help={method}>
       <RecordForm
-        fields={before === null && may('connection:create') ? [nameField, ...specs] : specs}
+        fields={before === null && may('connection:create') ? [createNameField(kind), ...specs] : specs}
         initial={initial}
         label="Save and continue"
         focusFirst
