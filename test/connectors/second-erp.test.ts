@@ -49,15 +49,21 @@ const put = (id: string, more: Partial<Order> = {}) =>
   });
 const quoted = (cell: string): string => `"${cell.replaceAll('"', '""')}"`;
 
-function serveOrders(query: URLSearchParams): string {
+const compare = (one: string, other: string): number => Buffer.compare(Buffer.from(one), Buffer.from(other));
+
+function findOrders(query: URLSearchParams): Order[] {
   const ids: unknown = JSON.parse(query.get('ids') ?? 'null');
-  const [after, since] = [query.get('after'), query.get('since')];
-  const found = [...orders.values()]
-    .toSorted((a, b) => Buffer.compare(Buffer.from(a.id), Buffer.from(b.id)))
-    .filter(({ id }) => after === null || Buffer.compare(Buffer.from(id), Buffer.from(after)) > 0)
+  const [after, upTo, since] = ['after', 'upto', 'since'].map((name) => query.get(name) ?? undefined);
+  return [...orders.values()]
+    .toSorted((a, b) => compare(a.id, b.id))
+    .filter(({ id }) => after === undefined || compare(id, after) > 0)
+    .filter(({ id }) => upTo === undefined || compare(id, upTo) <= 0)
     .filter(({ id }) => !Array.isArray(ids) || ids.includes(id))
-    .filter(({ changed }) => since === null || Date.parse(changed) >= Date.parse(since));
-  const rows = found
+    .filter(({ changed }) => since === undefined || Date.parse(changed) >= Date.parse(since));
+}
+
+function serveOrders(query: URLSearchParams): string {
+  const rows = findOrders(query)
     .slice(0, Number(query.get('limit')))
     .map((order) => Object.values(order).map(quoted).join());
   return ['id,changed,customer,total,paid', ...rows].join('\n');
@@ -69,7 +75,7 @@ beforeAll(async () => {
     if (request.headers.authorization !== `Bearer ${token}`) response.writeHead(401).end();
     else if (pathname === '/clock') response.end('2026-05-01T12:00:00Z');
     else if (pathname === '/today') response.end('2026-05-01');
-    else if (pathname === '/count') response.end(String(orders.size));
+    else if (pathname === '/count') response.end(String(findOrders(searchParams).length));
     else response.end(serveOrders(searchParams));
   });
   url = `http://127.0.0.1:${await listenLocally(server)}`;
@@ -137,6 +143,15 @@ describe('another ERP', () => {
     ]);
     put('A-8', { total: '12', changed: '2026-05-01T11:59:30Z' });
     expect(await sync()).toMatchObject({ status: 'succeeded', counts: { updated: 1, rejected: 0 } });
+  });
+
+  it('counts ranges of ids', async () => {
+    const connector = await createTenantConnector(fixture.tenant, null, kinds);
+    const [order] = await connector.metadata(noSignal);
+    if (order === undefined) throw new Error('no record type');
+    const ids = [...orders.keys()].sort();
+    const range = { afterId: ids[4] ?? null, upTo: ids[9] ?? null };
+    expect(await connector.count(order, noSignal, range)).toBe(5);
   });
 
   it('refuses a wrong token, which pauses the configuration and shows the fix', async () => {

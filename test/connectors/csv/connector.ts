@@ -126,14 +126,18 @@ export const csvErp: ConnectorKind<CsvSettings, CsvSecrets> = {
     const after = (id: string | null): Record<string, string> => (id === null ? {} : { after: id });
     const since = (at: Date | null): Record<string, string> =>
       at === null ? {} : { since: at.toISOString() };
-    const byIds = (ids: readonly string[], signal: AbortSignal): Promise<RecordPage> =>
-      list({ ids: JSON.stringify(ids) }, ids.length, signal);
+    const upTo = (id: string | null): Record<string, string> => (id === null ? {} : { upto: id });
+    const byIds = async (ids: readonly string[], signal: AbortSignal): Promise<RecordPage> => {
+      if (ids.length > 1_000) throw new RangeError(`at most 1,000 ids per call, got ${ids.length}`);
+      return list({ ids: JSON.stringify(ids) }, ids.length, signal);
+    };
     const now = async (signal: AbortSignal): Promise<Date> => new Date(await request('clock', {}, signal));
     return {
       now,
       today: (signal) => request('today', {}, signal),
       metadata: async () => [order],
-      count: async (_recordType, signal) => Number(await request('count', {}, signal)),
+      count: async (_recordType, signal, range = { afterId: null, upTo: null }) =>
+        Number(await request('count', { ...after(range.afterId), ...upTo(range.upTo) }, signal)),
       readPage: ({ afterId, changedSince, limit, signal }) =>
         list({ ...after(afterId), ...since(changedSince) }, limit, signal),
       readByIds: ({ ids, signal }) => byIds(ids, signal),
