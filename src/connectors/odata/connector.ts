@@ -1,8 +1,8 @@
 // Implements the Connector contract for an OData v4 service. It only assembles the parts, which decide.
-import type { Clock } from '../../core/clock.ts';
 import { dayIn } from '../../core/time-zone.ts';
-import { type Connector, type ConnectorCtx, type ConnectorKind, ErpError } from '../connector.ts';
+import type { Connector, ConnectorCtx, ConnectorKind } from '../connector.ts';
 import { createSignIn, type SignInSecrets } from '../http/sign-in.ts';
+import { testBy } from '../http/test-by.ts';
 import type { OdataSettings } from './connection.ts';
 import { createCsdlParser } from './metadata/csdl.ts';
 import { getDefinition } from './metadata/definition.ts';
@@ -10,7 +10,7 @@ import { describeRecordTypes, listHeads } from './metadata/describe.ts';
 import { probeRecordType } from './metadata/probe.ts';
 import { listChanges, toToken } from './read/changes.ts';
 import { createReads } from './read/records.ts';
-import { createOdataHttp, type OdataHttp } from './requests/http.ts';
+import { createOdataHttp } from './requests/http.ts';
 
 /** Settings and secrets are those of connection.ts; kinds.ts parses what is stored before `create`. */
 export const odata: ConnectorKind<OdataSettings, SignInSecrets> = { create: createOdataConnector };
@@ -40,7 +40,7 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
       list: async ({ recordType, token, signal }) =>
         listChanges(http, account, getDefinition(recordType), token, signal),
     },
-    test: (signal) => testConnection(ctx.clock, http, serviceRoot, signal),
+    test: (signal) => testBy(ctx.clock, serviceRoot, http.readTime, signal),
     now: http.readTime,
     today: async (signal) => dayIn(settings.timeZone, await http.readTime(signal)),
     discover: async (signal) => listHeads(await readCsdl(signal), settings),
@@ -50,18 +50,4 @@ function createOdataConnector(ctx: ConnectorCtx, settings: OdataSettings, secret
       return Promise.all(described.map((one) => probeRecordType(reads, one, signal)));
     },
   };
-}
-
-/** Signs in and reads the service document; an `ErpError` becomes a problem. Rejects with the signal's reason. */
-async function testConnection(clock: Clock, http: OdataHttp, account: string, signal: AbortSignal) {
-  const startedMs = clock.monotonicMs();
-  const problems = await http.readTime(signal).then(
-    () => [],
-    (error: unknown) => {
-      if (signal.aborted || !(error instanceof ErpError)) throw error;
-      return [{ code: error.code, message: error.message, fix: error.fix }];
-    },
-  );
-  const latencyMs = Math.round(clock.monotonicMs() - startedMs);
-  return { ok: problems.length === 0, latencyMs, account, problems };
 }

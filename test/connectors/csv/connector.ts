@@ -1,5 +1,6 @@
 // The second ERP of docs/adding-an-erp.md: it serves orders as CSV over HTTP to clients with its token. The
 // page quotes this file word for word; a test compares them.
+
 import { parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import {
@@ -11,6 +12,7 @@ import {
   type RecordPage,
   type RecordTypeMetadata,
 } from '../../../src/connectors/connector.ts';
+import { testBy } from '../../../src/connectors/http/test-by.ts';
 import type { RecordRejection, SourceRecord, SourceValue } from '../../../src/connectors/source-records.ts';
 
 // What is stored for a connection.
@@ -163,22 +165,7 @@ export const csvErp: ConnectorKind<CsvSettings, CsvSecrets> = {
           hasMore,
         };
       },
-      async test(signal) {
-        const startedMs = ctx.clock.monotonicMs();
-        const problems = await now(signal).then(
-          () => [],
-          (error: unknown) => {
-            if (!(error instanceof ErpError)) throw error;
-            return [{ code: error.code, message: error.message, fix: error.fix }];
-          },
-        );
-        return {
-          ok: problems.length === 0,
-          latencyMs: Math.round(ctx.clock.monotonicMs() - startedMs),
-          account: new URL(settings.url).host,
-          problems,
-        };
-      },
+      test: (signal) => testBy(ctx.clock, new URL(settings.url).host, now, signal),
     };
   },
 };

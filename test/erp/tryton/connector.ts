@@ -1,4 +1,5 @@
 // A connector for Tryton, whose contract the service wasn't written for: models over JSON-RPC, searched by domains.
+
 import { z } from 'zod';
 import {
   type Connector,
@@ -10,6 +11,7 @@ import {
   type RecordPage,
   type RecordTypeMetadata,
 } from '../../../src/connectors/connector.ts';
+import { testBy } from '../../../src/connectors/http/test-by.ts';
 import type { RecordRejection, SourceRecord, SourceValue } from '../../../src/connectors/source-records.ts';
 
 export const TrytonSettings = z.strictObject({ url: z.url(), database: z.string(), user: z.string() });
@@ -345,18 +347,7 @@ export const tryton: ConnectorKind<TrytonSettings, TrytonSecrets> = {
             )
           : search(call, { recordType, fields, signal }, named(ids), ids.length),
       listIds: (request) => listIds(call, request),
-      async test(signal) {
-        const startedMs = ctx.clock.monotonicMs();
-        const problems = await now(signal).then(
-          () => [],
-          (error: unknown) => {
-            if (!(error instanceof ErpError)) throw error;
-            return [{ code: error.code, message: error.message, fix: error.fix }];
-          },
-        );
-        const latencyMs = Math.round(ctx.clock.monotonicMs() - startedMs);
-        return { ok: problems.length === 0, latencyMs, account: settings.database, problems };
-      },
+      test: (signal) => testBy(ctx.clock, settings.database, now, signal),
     };
   },
 };

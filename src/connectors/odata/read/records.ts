@@ -1,6 +1,7 @@
 // Reads records by key, by id and by modification time: `$filter`, `$orderby` and `$top`, never `$skip`.
 import type { Connector, IdRange, PageRequest, RecordTypeMetadata } from '../../connector.ts';
 import { httpError } from '../../http/errors.ts';
+import { parseValue } from '../../http/json-value.ts';
 import { createWalker } from '../../http/walk.ts';
 import type { OdataSettings } from '../connection.ts';
 import { getDefinition, linesField, type OdataDefinition } from '../metadata/definition.ts';
@@ -18,7 +19,6 @@ import {
 } from './pages.ts';
 import { allOf, changedFilter, keyPaths, type Plan, planRead, toOptions, toSelect } from './plan.ts';
 import { toPage } from './rows.ts';
-import { parseValue } from './values.ts';
 
 type Selection = Pick<PageRequest, 'afterId' | 'limit' | 'signal' | 'tracksChanges'> &
   Partial<Pick<PageRequest, 'changedSince'>>;

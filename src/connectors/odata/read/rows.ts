@@ -1,12 +1,18 @@
 // From the entities of a response to records, or to the reason why one is rejected.
 import type { RecordPage } from '../../connector.ts';
+import { parseValue } from '../../http/json-value.ts';
 import type { RecordRejection, SourceLine, SourceRecord, SourceValue } from '../../source-records.ts';
 import { idField } from '../metadata/definition.ts';
 import type { JsonObject, OdataHttp } from '../requests/http.ts';
 import { toId, valueAt } from './keys.ts';
 import { type IdentifiedRow, type RowPage, readLines } from './pages.ts';
 import type { Column, Plan } from './plan.ts';
-import { memberLabel, parseValue } from './values.ts';
+
+/** The name of an enumeration's member as people read it: Business Central writes spaces as `_x0020_`. */
+const memberLabel = (member: SourceValue): SourceValue =>
+  member?.replaceAll(/_x([\dA-Fa-f]{4})_/g, (_whole, code) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  ) ?? null;
 
 function parseColumns(row: JsonObject, columns: readonly Column[], id: string | null) {
   const values: Record<string, SourceValue> = {};
@@ -15,8 +21,7 @@ function parseColumns(row: JsonObject, columns: readonly Column[], id: string | 
   for (const { name, path, type } of columns) {
     const raw = name === idField && id !== null ? id : valueAt(row, path);
     const value = parseValue(raw, type);
-    // Services leave out what the user may not read; a null is there.
-    if (value === undefined || raw === undefined)
+    if (value === undefined)
       problem ??= raw === undefined ? `${name} is missing` : `${name} is not a valid ${type}`;
     else values[name] = value;
     if (type === 'list' || type === 'reference')

@@ -1,10 +1,10 @@
-// Converts values of OData's JSON format to ours, one at a time. Anything that isn't a value of its type is
-// reported as a problem and never coerced. Numbers stay text: a float would lose cents.
-import { isDay, toUtcTime } from '../../../core/text/calendar.ts';
-import type { DigitsJson } from '../../../core/text/exact-json.ts';
-import { plainDecimal } from '../../../core/text/plain-decimal.ts';
-import type { FieldType } from '../../connector.ts';
-import type { SourceValue } from '../../source-records.ts';
+// Converts values of JSON to ours, one at a time. Anything that isn't a value of its type is reported as a problem and
+// never coerced. Numbers stay text: a float would lose cents.
+import { isDay, toUtcTime } from '../../core/text/calendar.ts';
+import type { DigitsJson } from '../../core/text/exact-json.ts';
+import { plainDecimal } from '../../core/text/plain-decimal.ts';
+import type { FieldType } from '../connector.ts';
+import type { SourceValue } from '../source-records.ts';
 
 const storable = (raw: string): string | undefined =>
   raw.includes('\0') || !raw.isWellFormed() ? undefined : raw;
@@ -25,15 +25,9 @@ const parsers: Readonly<Record<FieldType, (raw: string) => SourceValue | undefin
   lines: () => undefined,
 };
 
-/** Undefined for what isn't a value of this type. */
+/** Undefined for what isn't a value of this type, or is missing: what the user may not read is often left out. */
 export function parseValue(raw: DigitsJson | undefined, type: FieldType): SourceValue | undefined {
-  if (raw === undefined || raw === null) return null;
+  if (raw === null) return null;
   if (type === 'boolean') return typeof raw === 'boolean' ? String(raw) : undefined;
   return typeof raw === 'string' ? parsers[type](raw) : undefined;
 }
-
-/** The name of an enumeration's member as people read it: Business Central writes spaces as `_x0020_`. */
-export const memberLabel = (member: SourceValue): SourceValue =>
-  member?.replaceAll(/_x([\dA-Fa-f]{4})_/g, (_whole, code) =>
-    String.fromCharCode(Number.parseInt(code, 16)),
-  ) ?? null;
