@@ -13,9 +13,9 @@ const expired = (message: string): ErpError =>
 /** Far more than this many changes for each record are no report that ends. */
 const maxChangesPerRecord = 10;
 function assertEnds({ prepared }: RunReadContext, { facts }: Pick<RunState['plan'], 'facts'>): void {
-  const read = Number(facts['changed']?.['read'] ?? 0);
-  if (read > maxChangesPerRecord * (prepared.rowCount + 1_000))
-    throw expired(`The ERP reports ${read} changes of ${prepared.rowCount} records, and goes on`);
+  const reported = Number(facts['changed']?.['reported'] ?? 0);
+  if (reported > maxChangesPerRecord * (prepared.rowCount + 1_000))
+    throw expired(`The ERP reports ${reported} changes of ${prepared.rowCount} records, and goes on`);
 }
 
 /**
@@ -36,7 +36,10 @@ export async function readTracked(
   const changed = await rereadByIds(reading, state, ids, 'absent');
   const gone = config.deletions === 'none' ? [] : removed;
   const { state: read, absent } = await rereadKnown(reading, changed.state, gone, 'feed');
-  const facts = addFacts(read, 'changed', { pages: 1, read: ids.length - changed.absent.length });
+  const facts = addFacts(read, 'changed', {
+    ...{ pages: 1, reported: ids.length + removed.length },
+    read: ids.length - changed.absent.length,
+  });
   const feed = { listed: removed.length, deleted: absent.length };
   assertEnds(reading, facts);
   return saveStep(reading, read, {
