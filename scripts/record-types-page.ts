@@ -144,6 +144,7 @@ is seen.
 |---|---|---|
 | \`modified\` | What has a new modification time | A change with a new time: in the next run. Any other: within ${fullReadDays} days (\`SYNC_FULL_READ_DAYS\`), when each record is read in full again |
 | \`parent\` | What belongs to a record with a new modification time | A change that moves that record's time: in the next run. Any other: within ${fullReadDays} days |
+| \`tracked\` | What the ERP reports as changed since the last run | A change that it reports: in the next run. Any other: within ${fullReadDays} days |
 | \`full\` | Everything | In the next run |
 
 | \`reading.deletions\` | A deletion is found |
